@@ -1,0 +1,93 @@
+package kernels
+
+// PanelRows is how many output rows are stored together: a lane is an output row.
+const PanelRows = 16
+
+// BlockCols is the length of an NVFP4 block along the input.
+const BlockCols = 16
+
+// GroupCols is the edge of an FP8 weight block and the length of its activation groups.
+const GroupCols = 128
+
+// Matrix is W [rows, cols], repacked at load so that 16 output rows are read together.
+//
+// A product is computed in two steps, so that matrices with the same InputKey share the first: Prepare turns activation
+// rows into what the format multiplies (codes, digits or floats), Mul multiplies a range of panels. Rows and panels are
+// independent, so both steps may be split over threads in any way.
+type Matrix interface {
+	Rows() int
+	Cols() int
+	// Bytes is what one pass over the matrix reads.
+	Bytes() int
+	// InputKey says how Prepare treats activations.
+	InputKey() InputKey
+	// Prepare fills rows r0..r1 of in from x [in.Rows, cols]. in was sized by in.Resize with this matrix's key.
+	Prepare(in *Input, x []float32, r0, r1 int)
+	// Mul computes y[t*stride+o] = Σ_i W[o,i]·x[t,i] for all in.Rows rows t and the output rows o of panels p0..p1
+	// (PanelRows each, the last may be short). s is scratch of one thread.
+	Mul(y []float32, stride int, in *Input, p0, p1 int, s *Scratch)
+}
+
+// Panels is the number of panels of m.
+func Panels(m Matrix) int { return (m.Rows() + PanelRows - 1) / PanelRows }
+
+// InputKind says what a matrix multiplies with.
+type InputKind uint8
+
+const (
+	InputF32        InputKind = iota // float32 as they are
+	InputE2M1                        // NVFP4: static tensor scale, one E4M3 scale per 16
+	InputFixed24                     // NVFP4 weight-only: 24-bit fixed point per 16, as three signed bytes
+	InputE4M3                        // FP8: static tensor scale
+	InputE4M3Row                     // FP8: one dynamic scale per row
+	InputE4M3Groups                  // FP8: one dynamic scale per row and 128 columns
+)
+
+// InputKey identifies a treatment of activations: matrices with equal keys and columns share an Input.
+type InputKey struct {
+	Kind  InputKind
+	Scale float32 // static input scale, 0 where there is none
+}
+
+// Input is T activation rows prepared for matrices of one key. Its slices are reused from step to step.
+type Input struct {
+	Key        InputKey
+	Rows, Cols int
+	X          []float32 // [Rows, Cols]: values for float kernels (E4M3 kinds: the rounded values, unscaled)
+	RowScale   []float32 // [Rows], InputE4M3Row
+	GroupScale []float32 // [Rows, ceil(Cols/128)], InputE4M3Groups
+	Codes      []int8    // InputE2M1: [Rows, Cols] doubled codes; InputFixed24: [Rows, 3, Cols] digits
+	BlockScale []float32 // [Rows, Cols/16]
+	Offset     []int32   // [Rows, Cols/16] (InputFixed24: [Rows, 3, Cols/16]): −12 · sum of the block's codes or digits
+}
+
+// Resize makes room for rows × cols under key, growing only. Contents are undefined.
+func (in *Input) Resize(key InputKey, rows, cols int) {
+	in.Key, in.Rows, in.Cols = key, rows, cols
+	blocks := (cols + BlockCols - 1) / BlockCols
+	switch key.Kind {
+	case InputE2M1:
+		in.Codes, in.BlockScale, in.Offset = grow(in.Codes, rows*cols), grow(in.BlockScale, rows*blocks), grow(in.Offset, rows*blocks)
+	case InputFixed24:
+		in.Codes, in.BlockScale, in.Offset = grow(in.Codes, 3*rows*cols), grow(in.BlockScale, rows*blocks), grow(in.Offset, 3*rows*blocks)
+	case InputE4M3Row:
+		in.X, in.RowScale = grow(in.X, rows*cols), grow(in.RowScale, rows)
+	case InputE4M3Groups:
+		in.X, in.GroupScale = grow(in.X, rows*cols), grow(in.GroupScale, rows*((cols+GroupCols-1)/GroupCols))
+	default:
+		in.X = grow(in.X, rows*cols)
+	}
+}
+
+// Scratch is working memory of one thread, kept between calls.
+type Scratch struct {
+	bytes  []byte
+	floats []float32
+}
+
+func grow[T any](s []T, n int) []T {
+	if cap(s) >= n {
+		return s[:n]
+	}
+	return make([]T, n, n+n/4)
+}
