@@ -1,0 +1,7 @@
+//go:build !amd64 && !arm64
+
+package cpu
+
+import "runtime"
+
+func pause() { runtime.Gosched() }
