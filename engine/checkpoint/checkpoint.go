@@ -1,0 +1,440 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Checkpoint is an open model folder.
+type Checkpoint struct {
+	Name   string // base name of the folder
+	Config Config
+
+	dir      string                            // "" when not on disk
+	small    func(name string) ([]byte, error) // files beside the weights
+	weights  []*weightFile
+	stored   []*Tensor          // by stored name, vision included
+	tensors  map[string]*Tensor // by logical name, vision excluded
+	quant    quantConfig
+	kvScales map[int][2]float32 // by layer: keys, values
+	digest   *Digests           // fixed digests of generated weights
+
+	mu    sync.Mutex
+	taken map[string]bool // logical names that were asked for
+}
+
+// Open maps the checkpoint in dir. Errors name the file and what in it is wrong; those of models that do not run here wrap
+// ErrUnsupported.
+func Open(dir string) (*Checkpoint, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &Checkpoint{Name: filepath.Base(abs), dir: abs}
+	root := os.DirFS(abs)
+	c.small = func(name string) ([]byte, error) { return readSmall(root, name) }
+	return c.open(root, func(name string) (*weightFile, error) { return mapFile(abs, name) })
+}
+
+// OpenFS reads the checkpoint in the folder name of fsys ("." is its root), such as one embedded in the binary. Weights are
+// copied into memory by file systems that cannot share their bytes.
+func OpenFS(fsys fs.FS, name string) (*Checkpoint, error) {
+	root, err := fs.Sub(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	c := &Checkpoint{Name: name[strings.LastIndexByte(name, '/')+1:]}
+	c.small = func(name string) ([]byte, error) { return readSmall(root, name) }
+	return c.open(root, func(name string) (*weightFile, error) { return loadFile(root, name) })
+}
+
+// readSmall reads a file beside the weights, bounded.
+func readSmall(root fs.FS, name string) ([]byte, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() || st.Size() > maxSmallFile {
+		return nil, fmt.Errorf("%s: %d bytes, the limit is %d for a regular file beside the weights", name, st.Size(), maxSmallFile)
+	}
+	return fs.ReadFile(root, name)
+}
+
+func (c *Checkpoint) open(root fs.FS, load func(string) (*weightFile, error)) (*Checkpoint, error) {
+	entries, err := fs.ReadDir(root, ".")
+	if err != nil {
+		return nil, fmt.Errorf("open checkpoint %s: %w", c.Name, err)
+	}
+	if err := c.readConfigs(); err != nil {
+		return nil, fmt.Errorf("checkpoint %s: %w", c.Name, err)
+	}
+	names, index, err := c.shards(entries)
+	if err == nil {
+		err = c.loadShards(names, load)
+	}
+	if err == nil {
+		err = c.checkIndex(index)
+	}
+	if err == nil {
+		err = c.catalogue()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("checkpoint %s: %w", c.Name, err), c.Close())
+	}
+	return c, nil
+}
+
+// readConfigs parses config.json and what stands beside it.
+func (c *Checkpoint) readConfigs() error {
+	root, err := c.object("config.json")
+	if err != nil {
+		return err
+	}
+	if root == nil {
+		return errors.New("config.json is missing: not a Hugging Face model folder")
+	}
+	generation, err := c.object("generation_config.json")
+	if err != nil {
+		return err
+	}
+	if c.Config, err = parseConfig(root, generation); err != nil {
+		return err
+	}
+	modelopt, err := c.object("hf_quant_config.json")
+	if err != nil {
+		return err
+	}
+	c.quant, err = parseQuant(root, modelopt)
+	return err
+}
+
+// object parses a JSON file, nil where it does not exist.
+func (c *Checkpoint) object(name string) (map[string]any, error) {
+	b, err := c.small(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseObject(name, b)
+}
+
+const indexFile = "model.safetensors.index.json"
+
+// shards lists the weight files: those of the index, else all there are. index maps tensors to files, nil without one.
+func (c *Checkpoint) shards(entries []fs.DirEntry) (names []string, index map[string]string, err error) {
+	var foreign []string
+	for _, e := range entries {
+		switch n := e.Name(); {
+		case strings.HasSuffix(n, ".safetensors"):
+			names = append(names, n)
+		case strings.HasSuffix(n, ".gguf"), strings.HasSuffix(n, ".bin"), strings.HasSuffix(n, ".pt"), strings.HasSuffix(n, ".pth"):
+			foreign = append(foreign, n)
+		}
+	}
+	if index, err = c.readIndex(); err != nil {
+		return nil, nil, err
+	}
+	if index != nil {
+		files := map[string]bool{}
+		for _, f := range index {
+			files[f] = true
+		}
+		names = sortedKeys(files)
+	}
+	switch {
+	case len(names) == 0 && len(foreign) > 0:
+		return nil, nil, unsupportedf(foreign[0], "a weight file of this kind", "want safetensors")
+	case len(names) == 0:
+		return nil, nil, errors.New("no *.safetensors file")
+	case len(names) > maxShards:
+		return nil, nil, fmt.Errorf("%d weight files, the limit is %d", len(names), maxShards)
+	}
+	return names, index, nil
+}
+
+func (c *Checkpoint) readIndex() (map[string]string, error) {
+	root, err := c.object(indexFile)
+	if root == nil || err != nil {
+		return nil, err
+	}
+	f := newFields(indexFile, root, &err)
+	m := f.object("weight_map")
+	index := make(map[string]string, len(m.m))
+	for _, name := range sortedKeys(m.m) {
+		file := m.textOr(name, "")
+		if file == "" || strings.ContainsAny(file, `/\`) || !strings.HasSuffix(file, ".safetensors") {
+			m.fail(clip(name), "file %q, want the name of a .safetensors file in the same folder", clip(file))
+		}
+		index[name] = file
+	}
+	if len(index) == 0 {
+		f.fail("weight_map", "empty")
+	}
+	return index, err
+}
+
+func (c *Checkpoint) loadShards(names []string, load func(string) (*weightFile, error)) error {
+	where := map[string]*Tensor{}
+	for _, name := range names {
+		w, err := load(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s is named by %s and does not exist: download incomplete?", name, indexFile)
+		}
+		if err != nil {
+			return err
+		}
+		c.weights = append(c.weights, w)
+		tensors, err := parseSafetensors(name, w.image)
+		if err != nil {
+			return err
+		}
+		for _, t := range tensors {
+			if u, ok := where[t.Name]; ok {
+				return t.errorf("stored in %s too", u.File)
+			}
+			where[t.Name] = t
+			t.source = w
+		}
+		if len(where) > maxTensors {
+			return fmt.Errorf("more than %d tensors", maxTensors)
+		}
+	}
+	c.stored = slices.SortedFunc(maps.Values(where), func(a, b *Tensor) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// checkIndex demands every tensor of the index in the file it names.
+func (c *Checkpoint) checkIndex(index map[string]string) error {
+	if index == nil {
+		return nil
+	}
+	found := make(map[string]string, len(c.stored))
+	for _, t := range c.stored {
+		found[t.Name] = t.File
+	}
+	for _, name := range sortedKeys(index) {
+		if got := found[name]; got != index[name] {
+			return fmt.Errorf("%s: tensor %s is not in %s", indexFile, clip(name), index[name])
+		}
+	}
+	return nil
+}
+
+// catalogue gives tensors their logical names, and checks what can be told from names alone.
+func (c *Checkpoint) catalogue() error {
+	c.tensors = make(map[string]*Tensor, len(c.stored))
+	c.taken = map[string]bool{}
+	for _, t := range c.stored {
+		name, vision := logicalName(t.Name)
+		if vision {
+			continue
+		}
+		t.Logical = name
+		if u, ok := c.tensors[name]; ok {
+			return t.errorf("means the same as %s in %s", clip(u.Name), u.File)
+		}
+		c.tensors[name] = t
+	}
+	if !c.hasModule("lm_head") {
+		c.Config.Tied = true // whatever the flags say
+	}
+	if err := c.checkMTP(); err != nil {
+		return err
+	}
+	return c.readKVScales()
+}
+
+// hasModule tells whether a matrix is stored in some format.
+func (c *Checkpoint) hasModule(module string) bool {
+	return c.tensors[module+".weight"] != nil || c.tensors[module+".weight_packed"] != nil
+}
+
+// checkMTP refuses an MTP head of which a part is missing.
+func (c *Checkpoint) checkMTP() error {
+	var missing []string
+	for _, m := range mtpModules {
+		if !c.hasModule(m) {
+			missing = append(missing, m+".weight")
+		}
+	}
+	for _, v := range mtpVectors {
+		if c.tensors[v] == nil {
+			missing = append(missing, v)
+		}
+	}
+	if n := len(mtpModules) + len(mtpVectors); len(missing) > 0 && len(missing) < n {
+		return fmt.Errorf("MTP head is incomplete, %d of %d tensors are missing: %s", len(missing), n, strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// Close ends the mappings: bytes of tensors are invalid from here on.
+func (c *Checkpoint) Close() error {
+	var err error
+	for _, w := range c.weights {
+		err = errors.Join(err, w.close())
+	}
+	return err
+}
+
+// HasMTP tells whether the MTP head's tensors are there (all of them: Open refuses a part).
+func (c *Checkpoint) HasMTP() bool { return c.hasModule("mtp.fc") }
+
+// Has tells whether a tensor is stored under a logical name.
+func (c *Checkpoint) Has(name string) bool { return c.tensors[name] != nil }
+
+// take finds a tensor and remembers that it was asked for.
+func (c *Checkpoint) take(name string) (Tensor, bool) {
+	t, ok := c.tensors[name]
+	if !ok {
+		return Tensor{}, false
+	}
+	c.mu.Lock()
+	c.taken[name] = true
+	c.mu.Unlock()
+	return *t, true
+}
+
+// ErrMissing is wrapped by errors about tensors that the config promises and no file holds.
+var ErrMissing = errors.New("tensor is missing")
+
+func (c *Checkpoint) missing(name string) error {
+	return fmt.Errorf("%w: %s in %s", ErrMissing, name, c.Name)
+}
+
+// Ignore says that tensors whose logical name begins with prefix are left out on purpose, so that Unused keeps silent.
+func (c *Checkpoint) Ignore(prefix string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name := range c.tensors {
+		if strings.HasPrefix(name, prefix) {
+			c.taken[name] = true
+		}
+	}
+}
+
+// Unused lists stored names of text tensors that nothing asked for: a wrong name, or a feature that is not understood.
+func (c *Checkpoint) Unused() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []string
+	for _, t := range c.stored {
+		if t.Logical != "" && !c.taken[t.Logical] && !buffer(t.Logical) {
+			out = append(out, t.Name)
+		}
+	}
+	return out
+}
+
+// Vector reads a tensor of shape [n] (F32, BF16 or F16) as float32. NaN and infinities are refused.
+func (c *Checkpoint) Vector(name string, n int) ([]float32, error) {
+	t, ok := c.take(name)
+	if !ok {
+		return nil, c.missing(name)
+	}
+	if len(t.Shape) != 1 || t.Shape[0] != n {
+		return nil, t.errorf("shape %v, want [%d]", t.Shape, n)
+	}
+	return t.finite()
+}
+
+// Conv reads a depthwise convolution, [C, 1, 4] or in foreign exports [C, 4, 1], tap by tap: [4][C], oldest tap first.
+func (c *Checkpoint) Conv(name string) ([]float32, error) {
+	t, ok := c.take(name)
+	if !ok {
+		return nil, c.missing(name)
+	}
+	n, taps := c.Config.ConvChannels(), c.Config.ConvKernel
+	if !slices.Equal(t.Shape, []int{n, 1, taps}) && !slices.Equal(t.Shape, []int{n, taps, 1}) {
+		return nil, t.errorf("shape %v, want [%d 1 %d] or [%d %d 1]", t.Shape, n, taps, n, taps)
+	}
+	x, err := t.finite()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float32, len(x))
+	for ch := range n {
+		for tap := range taps {
+			out[tap*n+ch] = x[ch*taps+tap]
+		}
+	}
+	return out, nil
+}
+
+// NormOffset is what to add to the weights of the zero-centred norms: 1, or 0 where a foreign export has added it (told by
+// its convolution, stored [C, 4, 1]). The norm inside linear_attn is plain in both.
+func (c *Checkpoint) NormOffset() float32 {
+	for i, full := range c.Config.FullAttention {
+		if t := c.tensors[fmt.Sprintf("layers.%d.linear_attn.conv1d.weight", i)]; !full && t != nil {
+			if n := len(t.Shape); n == 3 && t.Shape[2] == 1 {
+				return 0
+			}
+			return 1
+		}
+	}
+	return 1
+}
+
+// KVScales are the scales of FP8 keys and values of a full-attention layer: stored = E4M3(x / scale). ok is false where the
+// checkpoint has none.
+func (c *Checkpoint) KVScales(layer int) (k, v float32, ok bool) {
+	s, ok := c.kvScales[layer]
+	return s[0], s[1], ok
+}
+
+// readKVScales reads the scales of all layers at Open: they are few, and a bad one must not be found in mid-conversation.
+func (c *Checkpoint) readKVScales() error {
+	c.kvScales = map[int][2]float32{}
+	for layer := range c.Config.Layers {
+		prefix := fmt.Sprintf("layers.%d.self_attn.", layer)
+		for _, names := range [][2]string{{"k_proj.k_scale", "v_proj.v_scale"}, {"k_scale", "v_scale"}} {
+			var scales [2]float32
+			found := 0
+			for i, name := range names {
+				t, ok := c.take(prefix + name)
+				if !ok {
+					continue
+				}
+				found++
+				var err error
+				if scales[i], err = t.scalar(); err != nil {
+					return err
+				}
+			}
+			switch found {
+			case 1:
+				return fmt.Errorf("layer %d has one of %s%s and %s%s, want both or none", layer, prefix, names[0], prefix, names[1])
+			case 2:
+				c.kvScales[layer] = scales
+			}
+		}
+	}
+	return nil
+}
+
+// KVDeclaredFP8 tells whether the checkpoint asks for an FP8 KV cache, with or without scales.
+func (c *Checkpoint) KVDeclaredFP8() bool { return c.quant.kvFP8 }
+
+// File reads a file beside the weights, such as tokenizer.json. The error of an absent one wraps fs.ErrNotExist.
+func (c *Checkpoint) File(name string) ([]byte, error) {
+	if name != filepath.Base(name) || name == "." || name == ".." {
+		return nil, fmt.Errorf("%q is not the name of a file in the checkpoint", name)
+	}
+	return c.small(name)
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
