@@ -1,0 +1,9 @@
+//go:build !amd64
+
+package kernels
+
+func siluMulVector(y, gate, up []float32) int { return 0 }
+
+func sigmoidMulVector(y, x, gate []float32) int { return 0 }
+
+func addVector(y, x []float32) int { return 0 }
