@@ -21,7 +21,8 @@ type Matrix interface {
 	Bytes() int
 	// InputKey says how Prepare treats activations.
 	InputKey() InputKey
-	// Prepare fills rows r0..r1 of in from x [in.Rows, cols]. in was sized by in.Resize with this matrix's key.
+	// Prepare fills rows r0..r1 of in from x [in.Rows, cols]. in was sized by in.Resize with this matrix's key. InputF32
+	// copies nothing: the call that includes row 0 sets in.X = x, the others do nothing, so x must stay until Mul is done.
 	Prepare(in *Input, x []float32, r0, r1 int)
 	// Mul computes y[t*stride+o] = Σ_i W[o,i]·x[t,i] for all in.Rows rows t and the output rows o of panels p0..p1
 	// (PanelRows each, the last may be short). s is scratch of one thread.
@@ -53,12 +54,14 @@ type InputKey struct {
 type Input struct {
 	Key        InputKey
 	Rows, Cols int
-	X          []float32 // [Rows, Cols]: values for float kernels (E4M3 kinds: the rounded values, unscaled)
+	X          []float32 // [Rows, Cols]: values for float kernels (E4M3 kinds: the rounded values, unscaled; InputF32: the caller's)
 	RowScale   []float32 // [Rows], InputE4M3Row
 	GroupScale []float32 // [Rows, ceil(Cols/128)], InputE4M3Groups
 	Codes      []int8    // InputE2M1: [Rows, Cols] doubled codes; InputFixed24: [Rows, 3, Cols] digits
 	BlockScale []float32 // [Rows, Cols/16]
 	Offset     []int32   // [Rows, Cols/16] (InputFixed24: [Rows, 3, Cols/16]): −12 · sum of the block's codes or digits
+
+	rounded []float32 // what X points to in the E4M3 kinds; X itself may be the caller's
 }
 
 // Resize makes room for rows × cols under key, growing only. Contents are undefined.
@@ -71,11 +74,17 @@ func (in *Input) Resize(key InputKey, rows, cols int) {
 	case InputFixed24:
 		in.Codes, in.BlockScale, in.Offset = grow(in.Codes, 3*rows*cols), grow(in.BlockScale, rows*blocks), grow(in.Offset, 3*rows*blocks)
 	case InputE4M3Row:
-		in.X, in.RowScale = grow(in.X, rows*cols), grow(in.RowScale, rows)
+		in.rounded, in.RowScale = grow(in.rounded, rows*cols), grow(in.RowScale, rows)
+		in.X = in.rounded
 	case InputE4M3Groups:
-		in.X, in.GroupScale = grow(in.X, rows*cols), grow(in.GroupScale, rows*((cols+GroupCols-1)/GroupCols))
+		in.rounded = grow(in.rounded, rows*cols)
+		in.GroupScale = grow(in.GroupScale, rows*((cols+GroupCols-1)/GroupCols))
+		in.X = in.rounded
+	case InputE4M3:
+		in.rounded = grow(in.rounded, rows*cols)
+		in.X = in.rounded
 	default:
-		in.X = grow(in.X, rows*cols)
+		in.X = nil
 	}
 }
 

@@ -1,0 +1,288 @@
+package kernels
+
+// tilePanels and maxTileRows are the shape of a tile whose sums fill the registers.
+func tilePanels() int {
+	if level == AVX512 {
+		return 2
+	}
+	return 1
+}
+
+func maxTileRows() int {
+	if level == AVX512 {
+		return 12
+	}
+	return 6
+}
+
+// tileArgs is what tile kernels read: they keep rows × panels sums over cols columns. x has rows of tileStride floats, w
+// cols × 16 widened weights per panel, the second panel at second. scale nil: y is carried on; else the sums start at
+// zero and y = fma(sum, scale[row], y).
+type tileArgs struct {
+	y      *float32 // 0
+	stride int      // 8, bytes
+	x      *float32 // 16
+	w      *float32 // 24
+	second int      // 32, bytes
+	cols   int      // 40
+	scale  *float32 // 48
+}
+
+// multiplyTile multiplies rows ≤ maxTileRows rows by tilePanels panels.
+func multiplyTile(y []float32, stride, rows int, x, w []float32, second, cols int, scale []float32) {
+	_ = y[(rows-1)*stride+tilePanels()*PanelRows-1]
+	_ = x[(rows-1)*tileStride+cols-1]
+	_ = w[second*(tilePanels()-1)+cols*PanelRows-1]
+	args := tileArgs{y: &y[0], stride: stride * 4, x: &x[0], w: &w[0], second: second * 4, cols: cols}
+	if scale != nil {
+		args.scale = &scale[:rows][0]
+	}
+	if level == AVX512 {
+		switch rows {
+		case 1:
+			tile1AVX512(&args)
+		case 2:
+			tile2AVX512(&args)
+		case 3:
+			tile3AVX512(&args)
+		case 4:
+			tile4AVX512(&args)
+		case 5:
+			tile5AVX512(&args)
+		case 6:
+			tile6AVX512(&args)
+		case 7:
+			tile7AVX512(&args)
+		case 8:
+			tile8AVX512(&args)
+		case 9:
+			tile9AVX512(&args)
+		case 10:
+			tile10AVX512(&args)
+		case 11:
+			tile11AVX512(&args)
+		case 12:
+			tile12AVX512(&args)
+		}
+		return
+	}
+	switch rows {
+	case 1:
+		tile1AVX2(&args)
+	case 2:
+		tile2AVX2(&args)
+	case 3:
+		tile3AVX2(&args)
+	case 4:
+		tile4AVX2(&args)
+	case 5:
+		tile5AVX2(&args)
+	case 6:
+		tile6AVX2(&args)
+	}
+}
+
+// rowArgs is what row kernels read: one row of cols activations times 1 or 4 panels of stored weights. scale nil: y is the
+// sum over all columns; else y starts at zero, and y = fma(sum, scale[b], y) for each block b of 128 columns (E4M3 only).
+type rowArgs struct {
+	y     *float32 // 0
+	x     *float32 // 8
+	w     *byte    // 16
+	panel int      // 24, bytes
+	cols  int      // 32
+	scale *float32 // 40
+}
+
+// multiplyRow multiplies one row by len(y)/16 panels, 1 or 4.
+func multiplyRow(f DenseFormat, y, x []float32, w []byte, panelBytes int, scale []float32) {
+	panels := len(y) / PanelRows
+	_ = w[panels*panelBytes-1]
+	args := rowArgs{y: &y[0], x: &x[0], w: &w[0], panel: panelBytes, cols: len(x)}
+	if scale != nil {
+		_ = scale[(len(x)-1)/GroupCols]
+		args.scale = &scale[0]
+		clear(y)
+	}
+	four := panels == rowPanels
+	if level == AVX512 {
+		switch {
+		case f == DenseF32 && four:
+			rowF32x4AVX512(&args)
+		case f == DenseF32:
+			rowF32x1AVX512(&args)
+		case f == DenseBF16 && four:
+			rowBF16x4AVX512(&args)
+		case f == DenseBF16:
+			rowBF16x1AVX512(&args)
+		case f == DenseF16 && four:
+			rowF16x4AVX512(&args)
+		case f == DenseF16:
+			rowF16x1AVX512(&args)
+		case four:
+			rowE4M3x4AVX512(&args)
+		default:
+			rowE4M3x1AVX512(&args)
+		}
+		return
+	}
+	switch {
+	case f == DenseF32 && four:
+		rowF32x4AVX2(&args)
+	case f == DenseF32:
+		rowF32x1AVX2(&args)
+	case f == DenseBF16 && four:
+		rowBF16x4AVX2(&args)
+	case f == DenseBF16:
+		rowBF16x1AVX2(&args)
+	case f == DenseF16 && four:
+		rowF16x4AVX2(&args)
+	case f == DenseF16:
+		rowF16x1AVX2(&args)
+	case four:
+		rowE4M3x4AVX2(&args)
+	default:
+		rowE4M3x1AVX2(&args)
+	}
+}
+
+// widenPanel writes cols columns of one panel as float32.
+func widenPanel(f DenseFormat, dst []float32, w []byte, cols int) {
+	_ = dst[cols*PanelRows-1]
+	// A last odd column of a paired format is read as a pair, which its panel is padded to.
+	_ = w[(cols+cols%2)*PanelRows*f.bytes()-1]
+	avx512 := level == AVX512
+	switch {
+	case f == DenseBF16 && avx512:
+		widenBF16AVX512(&dst[0], &w[0], cols)
+	case f == DenseBF16:
+		widenBF16AVX2(&dst[0], &w[0], cols)
+	case f == DenseF16 && avx512:
+		widenF16AVX512(&dst[0], &w[0], cols)
+	case f == DenseF16:
+		widenF16AVX2(&dst[0], &w[0], cols)
+	case f == denseE4M3 && avx512:
+		widenE4M3AVX512(&dst[0], &w[0], cols)
+	case f == denseE4M3:
+		widenE4M3AVX2(&dst[0], &w[0], cols)
+	}
+}
+
+//go:noescape
+func tile1AVX512(a *tileArgs)
+
+//go:noescape
+func tile2AVX512(a *tileArgs)
+
+//go:noescape
+func tile3AVX512(a *tileArgs)
+
+//go:noescape
+func tile4AVX512(a *tileArgs)
+
+//go:noescape
+func tile5AVX512(a *tileArgs)
+
+//go:noescape
+func tile6AVX512(a *tileArgs)
+
+//go:noescape
+func tile7AVX512(a *tileArgs)
+
+//go:noescape
+func tile8AVX512(a *tileArgs)
+
+//go:noescape
+func tile9AVX512(a *tileArgs)
+
+//go:noescape
+func tile10AVX512(a *tileArgs)
+
+//go:noescape
+func tile11AVX512(a *tileArgs)
+
+//go:noescape
+func tile12AVX512(a *tileArgs)
+
+//go:noescape
+func tile1AVX2(a *tileArgs)
+
+//go:noescape
+func tile2AVX2(a *tileArgs)
+
+//go:noescape
+func tile3AVX2(a *tileArgs)
+
+//go:noescape
+func tile4AVX2(a *tileArgs)
+
+//go:noescape
+func tile5AVX2(a *tileArgs)
+
+//go:noescape
+func tile6AVX2(a *tileArgs)
+
+//go:noescape
+func rowF32x4AVX512(a *rowArgs)
+
+//go:noescape
+func rowF32x1AVX512(a *rowArgs)
+
+//go:noescape
+func rowBF16x4AVX512(a *rowArgs)
+
+//go:noescape
+func rowBF16x1AVX512(a *rowArgs)
+
+//go:noescape
+func rowF16x4AVX512(a *rowArgs)
+
+//go:noescape
+func rowF16x1AVX512(a *rowArgs)
+
+//go:noescape
+func rowE4M3x4AVX512(a *rowArgs)
+
+//go:noescape
+func rowE4M3x1AVX512(a *rowArgs)
+
+//go:noescape
+func rowF32x4AVX2(a *rowArgs)
+
+//go:noescape
+func rowF32x1AVX2(a *rowArgs)
+
+//go:noescape
+func rowBF16x4AVX2(a *rowArgs)
+
+//go:noescape
+func rowBF16x1AVX2(a *rowArgs)
+
+//go:noescape
+func rowF16x4AVX2(a *rowArgs)
+
+//go:noescape
+func rowF16x1AVX2(a *rowArgs)
+
+//go:noescape
+func rowE4M3x4AVX2(a *rowArgs)
+
+//go:noescape
+func rowE4M3x1AVX2(a *rowArgs)
+
+//go:noescape
+func widenBF16AVX512(dst *float32, w *byte, cols int)
+
+//go:noescape
+func widenF16AVX512(dst *float32, w *byte, cols int)
+
+//go:noescape
+func widenE4M3AVX512(dst *float32, w *byte, cols int)
+
+//go:noescape
+func widenBF16AVX2(dst *float32, w *byte, cols int)
+
+//go:noescape
+func widenF16AVX2(dst *float32, w *byte, cols int)
+
+//go:noescape
+func widenE4M3AVX2(dst *float32, w *byte, cols int)

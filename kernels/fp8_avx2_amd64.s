@@ -1,0 +1,162 @@
+#include "textflag.h"
+
+// An E4M3 code in the bits of an IEEE half, the sign at bit 15 and the seven others at bits 13..7, is its value divided by
+// 256, subnormals included. A pair of columns is one 16-bit lane, the even one low: a shift left by 8 brings it to the high
+// byte, an arithmetic shift right by 1 puts the seven bits in place and copies the sign to bit 14, and Y7 (0xBF80 in every
+// word) clears that copy and the other column.
+
+#define MASK \
+	MOVL         $0xBF80BF80, AX; \
+	VMOVD        AX, X7;          \
+	VPBROADCASTD X7, Y7
+
+// EVEN leaves the even column of the pairs in Y2 as Y4, Y5; ODD the odd one as Y2, Y6 and destroys the pairs.
+#define EVEN \
+	VPSLLW       $8, Y2, Y5;  \
+	VPSRAW       $1, Y5, Y5;  \
+	VPAND        Y7, Y5, Y5;  \
+	VCVTPH2PS    X5, Y4;      \
+	VEXTRACTI128 $1, Y5, X5;  \
+	VCVTPH2PS    X5, Y5
+
+#define ODD \
+	VPSRAW       $1, Y2, Y2;  \
+	VPAND        Y7, Y2, Y2;  \
+	VEXTRACTI128 $1, Y2, X6;  \
+	VCVTPH2PS    X2, Y2;      \
+	VCVTPH2PS    X6, Y6
+
+// PAIR multiplies two columns of one panel with x in Y0 and Y1.
+#define PAIR(w, a, b) \
+	VMOVDQU     (w), Y2;    \
+	PREFETCHT0  1024(w);    \
+	EVEN;                   \
+	VFMADD231PS Y4, Y0, a;  \
+	VFMADD231PS Y5, Y0, b;  \
+	ODD;                    \
+	VFMADD231PS Y2, Y1, a;  \
+	VFMADD231PS Y6, Y1, b;  \
+	ADDQ        $32, w
+
+#define ONE(w, a, b) \
+	VMOVDQU     (w), Y2;    \
+	EVEN;                   \
+	VFMADD231PS Y4, Y0, a;  \
+	VFMADD231PS Y5, Y0, b
+
+#define PANELS1(OP) OP(R8, Y8, Y9)
+#define PANELS4(OP) OP(R8, Y8, Y9); OP(R9, Y10, Y11); OP(R10, Y12, Y13); OP(R11, Y14, Y15)
+
+#define ZERO(w, a, b) \
+	VXORPS a, a, a; \
+	VXORPS b, b, b
+
+#define STORE(w, a, b) \
+	VMOVUPS a, (DI);   \
+	VMOVUPS b, 32(DI); \
+	ADDQ    $64, DI
+
+#define SCALE(w, a, b) \
+	VMOVUPS     (DI), Y2;   \
+	VMOVUPS     32(DI), Y3; \
+	VFMADD231PS Y0, a, Y2;  \
+	VFMADD231PS Y0, b, Y3;  \
+	VMOVUPS     Y2, (DI);   \
+	VMOVUPS     Y3, 32(DI); \
+	ADDQ        $64, DI
+
+// a *rowArgs: y 0, x 8, w 16, panel 24, cols 32, scale 40. R13 counts the columns of a block, CX those after it.
+#define ROW(PANELS) \
+	MOVQ a+0(FP), AX;          \
+	MOVQ 0(AX), BX;            \
+	MOVQ 8(AX), SI;            \
+	MOVQ 16(AX), R8;           \
+	MOVQ 24(AX), DX;           \
+	MOVQ 32(AX), CX;           \
+	MOVQ 40(AX), R12;          \
+	LEAQ (R8)(DX*1), R9;       \
+	LEAQ (R9)(DX*1), R10;      \
+	LEAQ (R10)(DX*1), R11;     \
+	MASK;                      \
+block:                         \
+	MOVQ    BX, DI;            \
+	MOVQ    CX, R13;           \
+	TESTQ   R12, R12;          \
+	JZ      columns;           \
+	MOVQ    $128, AX;          \
+	CMPQ    R13, AX;           \
+	CMOVQGT AX, R13;           \
+columns:                       \
+	SUBQ R13, CX;              \
+	PANELS(ZERO);              \
+	SUBQ $2, R13;              \
+	JLT  one;                  \
+pair:                          \
+	VBROADCASTSS (SI), Y0;     \
+	VBROADCASTSS 4(SI), Y1;    \
+	PANELS(PAIR);              \
+	ADDQ  $8, SI;              \
+	SUBQ  $2, R13;             \
+	JGE   pair;                \
+one:                           \
+	TESTQ $1, R13;             \
+	JZ    sums;                \
+	VBROADCASTSS (SI), Y0;     \
+	PANELS(ONE);               \
+sums:                          \
+	TESTQ R12, R12;            \
+	JZ    store;               \
+	VBROADCASTSS (R12), Y0;    \
+	ADDQ  $4, R12;             \
+	PANELS(SCALE);             \
+	TESTQ CX, CX;              \
+	JNZ   block;               \
+	VZEROUPPER;                \
+	RET;                       \
+store:                         \
+	PANELS(STORE);             \
+	VZEROUPPER;                \
+	RET
+
+// func rowE4M3x4AVX2(a *rowArgs)
+TEXT ·rowE4M3x4AVX2(SB), NOSPLIT, $0-8
+	ROW(PANELS4)
+
+// func rowE4M3x1AVX2(a *rowArgs)
+TEXT ·rowE4M3x1AVX2(SB), NOSPLIT, $0-8
+	ROW(PANELS1)
+
+// func widenE4M3AVX2(dst *float32, w *byte, cols int)
+TEXT ·widenE4M3AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ w+8(FP), SI
+	MOVQ cols+16(FP), CX
+	MASK
+	SUBQ $2, CX
+	JLT  one
+
+pair:
+	VMOVDQU    (SI), Y2
+	PREFETCHT0 1024(SI)
+	EVEN
+	VMOVUPS    Y4, (DI)
+	VMOVUPS    Y5, 32(DI)
+	ODD
+	VMOVUPS    Y2, 64(DI)
+	VMOVUPS    Y6, 96(DI)
+	ADDQ       $32, SI
+	ADDQ       $128, DI
+	SUBQ       $2, CX
+	JGE        pair
+
+one:
+	TESTQ   $1, CX
+	JZ      done
+	VMOVDQU (SI), Y2
+	EVEN
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 32(DI)
+
+done:
+	VZEROUPPER
+	RET

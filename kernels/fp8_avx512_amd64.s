@@ -1,0 +1,177 @@
+#include "textflag.h"
+
+// An E4M3 code in the bits of an IEEE half, the sign at bit 15 and the seven others at bits 13..7, is its value divided by
+// 256, subnormals included. A pair of columns is one 16-bit lane, the even one low: a shift left by 8 brings it to the high
+// byte, an arithmetic shift right by 1 puts the seven bits in place and copies the sign to bit 14, and Z15 (0xBF80 in every
+// word) clears that copy and the other column.
+
+#define MASK \
+	MOVL         $0xBF80BF80, AX; \
+	VPBROADCASTD AX, Z15
+
+// QUAD multiplies four columns of one panel with x in Z0..Z3.
+#define QUAD(w, sum) \
+	VMOVDQU32     (w), Z4;      \
+	PREFETCHT0    2048(w);      \
+	VPSLLW        $8, Z4, Z5;   \
+	VPSRAW        $1, Z4, Z4;   \
+	VPSRAW        $1, Z5, Z5;   \
+	VPANDD        Z15, Z4, Z4;  \
+	VPANDD        Z15, Z5, Z5;  \
+	VCVTPH2PS     Y5, Z6;       \
+	VCVTPH2PS     Y4, Z7;       \
+	VEXTRACTI64X4 $1, Z5, Y5;   \
+	VEXTRACTI64X4 $1, Z4, Y4;   \
+	VFMADD231PS   Z6, Z0, sum;  \
+	VCVTPH2PS     Y5, Z6;       \
+	VFMADD231PS   Z7, Z1, sum;  \
+	VCVTPH2PS     Y4, Z7;       \
+	VFMADD231PS   Z6, Z2, sum;  \
+	VFMADD231PS   Z7, Z3, sum;  \
+	ADDQ          $64, w
+
+#define PAIR(w, sum) \
+	VMOVDQU     (w), Y4;      \
+	VPSLLW      $8, Y4, Y5;   \
+	VPSRAW      $1, Y4, Y4;   \
+	VPSRAW      $1, Y5, Y5;   \
+	VPAND       Y15, Y4, Y4;  \
+	VPAND       Y15, Y5, Y5;  \
+	VCVTPH2PS   Y5, Z6;       \
+	VCVTPH2PS   Y4, Z7;       \
+	VFMADD231PS Z6, Z0, sum;  \
+	VFMADD231PS Z7, Z1, sum;  \
+	ADDQ        $32, w
+
+#define ONE(w, sum) \
+	VMOVDQU     (w), Y5;      \
+	VPSLLW      $8, Y5, Y5;   \
+	VPSRAW      $1, Y5, Y5;   \
+	VPAND       Y15, Y5, Y5;  \
+	VCVTPH2PS   Y5, Z6;       \
+	VFMADD231PS Z6, Z0, sum
+
+#define PANELS1(OP) OP(R8, Z16)
+#define PANELS4(OP) OP(R8, Z16); OP(R9, Z17); OP(R10, Z18); OP(R11, Z19)
+
+#define ZERO(w, sum) VPXORD sum, sum, sum
+
+#define STORE(w, sum) \
+	VMOVUPS sum, (DI); \
+	ADDQ    $64, DI
+
+#define SCALE(w, sum) \
+	VMOVUPS     (DI), Z4;     \
+	VFMADD231PS Z0, sum, Z4;  \
+	VMOVUPS     Z4, (DI);     \
+	ADDQ        $64, DI
+
+// a *rowArgs: y 0, x 8, w 16, panel 24, cols 32, scale 40. R13 counts the columns of a block, CX those after it.
+#define ROW(PANELS) \
+	MOVQ a+0(FP), AX;          \
+	MOVQ 0(AX), BX;            \
+	MOVQ 8(AX), SI;            \
+	MOVQ 16(AX), R8;           \
+	MOVQ 24(AX), DX;           \
+	MOVQ 32(AX), CX;           \
+	MOVQ 40(AX), R12;          \
+	LEAQ (R8)(DX*1), R9;       \
+	LEAQ (R9)(DX*1), R10;      \
+	LEAQ (R10)(DX*1), R11;     \
+	MASK;                      \
+block:                         \
+	MOVQ    BX, DI;            \
+	MOVQ    CX, R13;           \
+	TESTQ   R12, R12;          \
+	JZ      columns;           \
+	MOVQ    $128, AX;          \
+	CMPQ    R13, AX;           \
+	CMOVQGT AX, R13;           \
+columns:                       \
+	SUBQ R13, CX;              \
+	PANELS(ZERO);              \
+	SUBQ $4, R13;              \
+	JLT  pair;                 \
+quad:                          \
+	VBROADCASTSS (SI), Z0;     \
+	VBROADCASTSS 4(SI), Z1;    \
+	VBROADCASTSS 8(SI), Z2;    \
+	VBROADCASTSS 12(SI), Z3;   \
+	PANELS(QUAD);              \
+	ADDQ  $16, SI;             \
+	SUBQ  $4, R13;             \
+	JGE   quad;                \
+pair:                          \
+	TESTQ $2, R13;             \
+	JZ    one;                 \
+	VBROADCASTSS (SI), Z0;     \
+	VBROADCASTSS 4(SI), Z1;    \
+	PANELS(PAIR);              \
+	ADDQ  $8, SI;              \
+one:                           \
+	TESTQ $1, R13;             \
+	JZ    sums;                \
+	VBROADCASTSS (SI), Z0;     \
+	PANELS(ONE);               \
+sums:                          \
+	TESTQ R12, R12;            \
+	JZ    store;               \
+	VBROADCASTSS (R12), Z0;    \
+	ADDQ  $4, R12;             \
+	PANELS(SCALE);             \
+	TESTQ CX, CX;              \
+	JNZ   block;               \
+	VZEROUPPER;                \
+	RET;                       \
+store:                         \
+	PANELS(STORE);             \
+	VZEROUPPER;                \
+	RET
+
+// func rowE4M3x4AVX512(a *rowArgs)
+TEXT ·rowE4M3x4AVX512(SB), NOSPLIT, $0-8
+	ROW(PANELS4)
+
+// func rowE4M3x1AVX512(a *rowArgs)
+TEXT ·rowE4M3x1AVX512(SB), NOSPLIT, $0-8
+	ROW(PANELS1)
+
+// func widenE4M3AVX512(dst *float32, w *byte, cols int)
+TEXT ·widenE4M3AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ w+8(FP), SI
+	MOVQ cols+16(FP), CX
+	MASK
+	SUBQ $2, CX
+	JLT  one
+
+pair:
+	VMOVDQU    (SI), Y4
+	PREFETCHT0 2048(SI)
+	VPSLLW     $8, Y4, Y5
+	VPSRAW     $1, Y4, Y4
+	VPSRAW     $1, Y5, Y5
+	VPAND      Y15, Y4, Y4
+	VPAND      Y15, Y5, Y5
+	VCVTPH2PS  Y5, Z6
+	VCVTPH2PS  Y4, Z7
+	VMOVUPS    Z6, (DI)
+	VMOVUPS    Z7, 64(DI)
+	ADDQ       $32, SI
+	ADDQ       $128, DI
+	SUBQ       $2, CX
+	JGE        pair
+
+one:
+	TESTQ     $1, CX
+	JZ        done
+	VMOVDQU   (SI), Y5
+	VPSLLW    $8, Y5, Y5
+	VPSRAW    $1, Y5, Y5
+	VPAND     Y15, Y5, Y5
+	VCVTPH2PS Y5, Z6
+	VMOVUPS   Z6, (DI)
+
+done:
+	VZEROUPPER
+	RET
