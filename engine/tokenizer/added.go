@@ -1,0 +1,100 @@
+package tokenizer
+
+import "strings"
+
+// added finds the added tokens in a text.
+type added struct {
+	ids      map[string]int32 // by text
+	first    [256]int32       // trie node of a first byte, 0 for none
+	edges    map[uint32]int32 // node<<8 | byte
+	nodes    []int32          // id of the token that ends at a node, or -1
+	only     int              // the one byte all tokens start with, or -1
+	maxBytes int
+	tails    [256][]string // proper suffixes of tokens, by first byte: what may complete one across the start of a text
+}
+
+// newAdded builds the trie; the texts are not empty.
+func newAdded(ids map[string]int32) *added {
+	a := &added{ids: ids, edges: map[uint32]int32{}, nodes: []int32{-1}, only: -1}
+	firsts := 0
+	for text, id := range ids {
+		a.maxBytes = max(a.maxBytes, len(text))
+		node := a.first[text[0]]
+		if node == 0 {
+			node = a.node()
+			a.first[text[0]] = node
+			a.only = int(text[0])
+			firsts++
+		}
+		for k := 1; k < len(text); k++ {
+			edge := uint32(node)<<8 | uint32(text[k])
+			if a.edges[edge] == 0 {
+				a.edges[edge] = a.node()
+			}
+			node = a.edges[edge]
+			a.tails[text[k]] = append(a.tails[text[k]], text[k:])
+		}
+		a.nodes[node] = id
+	}
+	if firsts != 1 {
+		a.only = -1
+	}
+	return a
+}
+
+func (a *added) node() int32 {
+	a.nodes = append(a.nodes, -1)
+	return int32(len(a.nodes) - 1)
+}
+
+// candidate returns the first position from i on where a token may start, or -1.
+func (a *added) candidate(s string, i int) int {
+	if a.only >= 0 {
+		if n := strings.IndexByte(s[i:], byte(a.only)); n >= 0 {
+			return i + n
+		}
+		return -1
+	}
+	for ; i < len(s); i++ {
+		if a.first[s[i]] != 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// longest returns the longest token at s[i:limit] and its end; id -1 is none.
+func (a *added) longest(s string, i, limit int) (id int32, end int) {
+	id = -1
+	node := a.first[s[i]]
+	for i++; node != 0; i++ {
+		if a.nodes[node] >= 0 {
+			id, end = a.nodes[node], i
+		}
+		if i >= limit {
+			break
+		}
+		node = a.edges[uint32(node)<<8|uint32(s[i])]
+	}
+	return id, end
+}
+
+// next returns the leftmost token in s from i on, the longest of those that start there. A token never covers a byte in
+// marks, which ascend; found is false when there is none.
+func (a *added) next(s string, i int, marks []int) (id int32, start, end int, found bool) {
+	for start = a.candidate(s, i); start >= 0; start = a.candidate(s, start+1) {
+		limit := len(s)
+		for len(marks) > 0 && marks[0] < start {
+			marks = marks[1:]
+		}
+		if len(marks) > 0 {
+			limit = marks[0]
+		}
+		if limit > start {
+			if id, end = a.longest(s, start, limit); id >= 0 {
+				return id, start, end, true
+			}
+		}
+	}
+	return -1, len(s), len(s), false
+}
