@@ -213,7 +213,8 @@ func (c *Checkpoint) loadShards(names []string, load func(string) (*weightFile, 
 			return fmt.Errorf("more than %d tensors", maxTensors)
 		}
 	}
-	c.stored = slices.SortedFunc(maps.Values(where), func(a, b *Tensor) int { return strings.Compare(a.Name, b.Name) })
+	c.stored = slices.Collect(maps.Values(where))
+	sortByName(c.stored)
 	return nil
 }
 
@@ -435,6 +436,10 @@ func (c *Checkpoint) File(name string) ([]byte, error) {
 		return nil, fmt.Errorf("%q is not the name of a file in the checkpoint", name)
 	}
 	return c.small(name)
+}
+
+func sortByName(tensors []*Tensor) {
+	slices.SortFunc(tensors, func(a, b *Tensor) int { return strings.Compare(a.Name, b.Name) })
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
