@@ -183,7 +183,7 @@ func readPreTokenizer(raw json.RawMessage) (splitter, error) {
 			return nil
 		})
 		if err != nil {
-			return splitter{}, fmt.Errorf("Sequence: %w", err)
+			return splitter{}, fmt.Errorf("stages: %w", err)
 		}
 	}
 	pattern, split, bytes := "", false, false
@@ -218,16 +218,16 @@ func (p *preTokenizer) pattern() (pattern string, ok bool, err error) {
 	case "Split":
 		switch {
 		case p.Pattern.Regex == nil:
-			return "", false, errors.New("Split needs a pattern of kind Regex")
+			return "", false, errors.New("stage Split needs a pattern of kind Regex")
 		case p.Behavior != "Isolated":
-			return "", false, fmt.Errorf("Split behavior %q is not supported, only Isolated", p.Behavior)
+			return "", false, fmt.Errorf("stage Split: behavior %q is not supported, only Isolated", p.Behavior)
 		case p.Invert:
-			return "", false, errors.New("Split invert is not supported")
+			return "", false, errors.New("stage Split: invert is not supported")
 		}
 		return *p.Pattern.Regex, true, nil
 	case "ByteLevel":
 		if p.AddPrefixSpace == nil || *p.AddPrefixSpace {
-			return "", false, errors.New("ByteLevel add_prefix_space is not supported, it must be false")
+			return "", false, errors.New("stage ByteLevel: add_prefix_space is not supported, it must be false")
 		}
 		if p.UseRegex == nil || *p.UseRegex {
 			return gpt2Pattern, true, nil

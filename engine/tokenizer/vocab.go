@@ -28,7 +28,6 @@ type entry struct {
 type vocab struct {
 	blob    []byte
 	entries []entry // by id
-	base    int     // entries of the vocabulary proper
 
 	// table finds base tokens by their bytes: open addressing, a slot is a tag from the hash, one bit that says a piece with
 	// these bytes merges to this very token, and id+1. The seed is the process's own, so no file can choose collisions.
