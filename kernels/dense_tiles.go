@@ -132,27 +132,20 @@ func (t *tiledProduct) edge(edge, y []float32, stride, p, n int) {
 }
 
 // mulRow is the product of one row: it reads each weight once and widens it in registers. scale holds one factor per
-// block of GroupCols columns for the group of 8 panels in hand, nil where the whole row is one chain.
-func (w *packedPanels) mulRow(y, x []float32, p0, p1 int, s *Scratch, scale func(group int) []float32) {
+// block of GroupCols columns, nil where the whole row is one chain.
+func (w *packedPanels) mulRow(y, x []float32, p0, p1 int, s *Scratch, scale []float32) {
 	for p := p0; p < p1; {
-		n, sc := 1, []float32(nil)
+		n := 1
 		if p+rowPanels <= p1 && (p+rowPanels)*PanelRows <= w.rows {
 			n = rowPanels
 		}
-		if scale != nil {
-			n = min(n, rowPanels-p%rowPanels)
-			if n < rowPanels {
-				n = 1
-			}
-			sc = scale(p / panelsPerGroup)
-		}
 		panels := w.data[p*w.panelBytes : (p+n)*w.panelBytes]
 		if out := y[p*PanelRows : min((p+n)*PanelRows, w.rows)]; len(out) == n*PanelRows {
-			multiplyRow(w.format, out, x[:w.cols], panels, w.panelBytes, sc)
+			multiplyRow(w.format, out, x[:w.cols], panels, w.panelBytes, scale)
 		} else {
-			s.floats = grow(s.floats, PanelRows)
-			multiplyRow(w.format, s.floats, x[:w.cols], panels, w.panelBytes, sc)
-			copy(out, s.floats)
+			last := s.lastPanel[:]
+			multiplyRow(w.format, last, x[:w.cols], panels, w.panelBytes, scale)
+			copy(out, last)
 		}
 		p += n
 	}

@@ -160,3 +160,66 @@ one:
 done:
 	VZEROUPPER
 	RET
+
+// func absMaxAVX2(x *float32, n int) float32
+TEXT ·absMaxAVX2(SB), NOSPLIT, $0-20
+	MOVQ     x+0(FP), SI
+	MOVQ     n+8(FP), CX
+	VPCMPEQD Y1, Y1, Y1
+	VPSRLD   $1, Y1, Y1
+	VXORPS   Y0, Y0, Y0
+
+loop:
+	// MAXPS returns its last operand (here first) when one is NaN.
+	VPAND  (SI), Y1, Y2
+	VMAXPS Y0, Y2, Y0
+	ADDQ   $32, SI
+	SUBQ   $8, CX
+	JNE    loop
+
+	VEXTRACTF128 $1, Y0, X1
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0x4E, X0, X1
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0xB1, X0, X1
+	VMAXPS       X1, X0, X0
+	VMOVSS       X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+#define BROADCAST(bits, x, y) \
+	MOVL         bits, AX; \
+	VMOVD        AX, x;    \
+	VPBROADCASTD x, y
+
+// func roundE4M3AVX2(dst, x *float32, n int, scale float32)
+TEXT ·roundE4M3AVX2(SB), NOSPLIT, $0-28
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS scale+24(FP), Y10
+	BROADCAST($0x80000000, X11, Y11)
+	BROADCAST($0x43E00000, X12, Y12) // 448
+	BROADCAST($0x7F800000, X13, Y13)
+	BROADCAST($0x3C800000, X14, Y14) // 2⁻⁶
+	BROADCAST($0x49800000, X15, Y15) // 2²⁰
+
+loop:
+	VMOVUPS (SI), Y0
+	VDIVPS  Y10, Y0, Y0
+	VPAND   Y11, Y0, Y1   // sign
+	VPANDN  Y0, Y11, Y0
+	VMINPS  Y0, Y12, Y0   // NaN stays
+	VPAND   Y13, Y0, Y2
+	VMAXPS  Y2, Y14, Y2
+	VMULPS  Y15, Y2, Y2
+	VADDPS  Y2, Y0, Y0
+	VSUBPS  Y2, Y0, Y0
+	VPOR    Y1, Y0, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ    $32, SI
+	ADDQ    $32, DI
+	SUBQ    $8, CX
+	JNE     loop
+	VZEROUPPER
+	RET

@@ -175,3 +175,68 @@ one:
 done:
 	VZEROUPPER
 	RET
+
+// func absMaxAVX512(x *float32, n int) float32
+TEXT ·absMaxAVX512(SB), NOSPLIT, $0-20
+	MOVQ         x+0(FP), SI
+	MOVQ         n+8(FP), CX
+	MOVL         $0x7FFFFFFF, AX
+	VPBROADCASTD AX, Z1
+	VPXORD       Z0, Z0, Z0
+
+loop:
+	// MAXPS returns its last operand (here first) when one is NaN.
+	VPANDD (SI), Z1, Z2
+	VMAXPS Z0, Z2, Z0
+	ADDQ   $64, SI
+	SUBQ   $16, CX
+	JNE    loop
+
+	VEXTRACTF64X4 $1, Z0, Y1
+	VMAXPS        Y1, Y0, Y0
+	VEXTRACTF128  $1, Y0, X1
+	VMAXPS        X1, X0, X0
+	VPERMILPS     $0x4E, X0, X1
+	VMAXPS        X1, X0, X0
+	VPERMILPS     $0xB1, X0, X1
+	VMAXPS        X1, X0, X0
+	VMOVSS        X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func roundE4M3AVX512(dst, x *float32, n int, scale float32)
+TEXT ·roundE4M3AVX512(SB), NOSPLIT, $0-28
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS scale+24(FP), Z10
+	MOVL         $0x80000000, AX
+	VPBROADCASTD AX, Z11
+	MOVL         $0x43E00000, AX   // 448
+	VPBROADCASTD AX, Z12
+	MOVL         $0x7F800000, AX
+	VPBROADCASTD AX, Z13
+	MOVL         $0x3C800000, AX   // 2⁻⁶
+	VPBROADCASTD AX, Z14
+	MOVL         $0x49800000, AX   // 2²⁰
+	VPBROADCASTD AX, Z15
+
+loop:
+	VMOVUPS (SI), Z0
+	VDIVPS  Z10, Z0, Z0
+	VPANDD  Z11, Z0, Z1   // sign
+	VPANDND Z0, Z11, Z0
+	VMINPS  Z0, Z12, Z0   // NaN stays
+	VPANDD  Z13, Z0, Z2
+	VMAXPS  Z2, Z14, Z2
+	VMULPS  Z15, Z2, Z2
+	VADDPS  Z2, Z0, Z0
+	VSUBPS  Z2, Z0, Z0
+	VPORD   Z1, Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ    $64, SI
+	ADDQ    $64, DI
+	SUBQ    $16, CX
+	JNE     loop
+	VZEROUPPER
+	RET

@@ -90,8 +90,9 @@ func (in *Input) Resize(key InputKey, rows, cols int) {
 
 // Scratch is working memory of one thread, kept between calls.
 type Scratch struct {
-	bytes  []byte
-	floats []float32
+	bytes     []byte
+	floats    []float32
+	lastPanel [PanelRows]float32 // outputs of a panel that reaches beyond the last row
 }
 
 func grow[T any](s []T, n int) []T {
