@@ -99,7 +99,7 @@ func mulGuarded(t *testing.T, rng *rand.Rand, m Matrix, x []float32, rows int) [
 	return out
 }
 
-func sameBits(t *testing.T, what string, got, want []float32) {
+func equalBits(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	for i := range want {
 		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
@@ -140,7 +140,7 @@ func TestDense(t *testing.T) {
 						want = append(want, c.want(x[r*cols:], o))
 					}
 				}
-				sameBits(t, fmt.Sprintf("seed %d %v %v", seed, format, shape), got, want)
+				equalBits(t, fmt.Sprintf("seed %d %v %v", seed, format, shape), got, want)
 			}
 		}
 	})

@@ -78,7 +78,7 @@ func TestRoundE4M3(t *testing.T) {
 		scaled, want := randomFloats(rng, 100), make([]float32, 100)
 		roundE4M3Reference(want, scaled, 0.013)
 		roundE4M3(scaled, scaled, 0.013)
-		sameBits(t, "scaled", scaled, want)
+		equalBits(t, "scaled", scaled, want)
 	})
 }
 
@@ -219,7 +219,7 @@ func TestFP8(t *testing.T) {
 				for r := range n {
 					want = append(want, wantFP8(k, rows, cols, scales, codes, x[r*cols:][:cols])...)
 				}
-				sameBits(t, fmt.Sprintf("seed %d %v %v", seed, k, shape), mulGuarded(t, rng, f, x, n), want)
+				equalBits(t, fmt.Sprintf("seed %d %v %v", seed, k, shape), mulGuarded(t, rng, f, x, n), want)
 			}
 		}
 	})
@@ -297,7 +297,7 @@ func FuzzFP8(f *testing.F) {
 		got, want := make([]float32, rowsIn*r), make([]float32, rowsIn*r)
 		m.mulReference(want, r, &in, 0, Panels(m))
 		m.Mul(got, r, &in, 0, Panels(m), new(Scratch))
-		sameBits(t, fmt.Sprint(k, r, c, rowsIn), got, want)
+		equalBits(t, fmt.Sprint(k, r, c, rowsIn), got, want)
 	})
 }
 
