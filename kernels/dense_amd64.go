@@ -15,27 +15,30 @@ func maxTileRows() int {
 	return 6
 }
 
-// tileArgs is what tile kernels read: they keep rows × panels sums over cols columns. x has rows of tileStride floats, w
-// cols × 16 widened weights per panel, the second panel at second. scale nil: y is carried on; else the sums start at
-// zero and y = fma(sum, scale[row], y).
+// tileArgs is tileWork for tile kernels, whose number of rows is fixed.
 type tileArgs struct {
-	y      *float32 // 0
-	stride int      // 8, bytes
-	x      *float32 // 16
-	w      *float32 // 24
-	second int      // 32, bytes
-	cols   int      // 40
-	scale  *float32 // 48
+	y         *float32 // 0
+	stride    int      // 8, bytes
+	x         *float32 // 16
+	w         *float32 // 24
+	second    int      // 32, bytes
+	cols      int      // 40
+	scale     *float32 // 48, nil for none
+	next      *byte    // 56
+	nextPanel int      // 64
+	nextStep  int      // 72
 }
 
-// multiplyTile multiplies rows ≤ maxTileRows rows by tilePanels panels.
-func multiplyTile(y []float32, stride, rows int, x, w []float32, second, cols int, scale []float32) {
-	_ = y[(rows-1)*stride+tilePanels()*PanelRows-1]
-	_ = x[(rows-1)*tileStride+cols-1]
-	_ = w[second*(tilePanels()-1)+cols*PanelRows-1]
-	args := tileArgs{y: &y[0], stride: stride * 4, x: &x[0], w: &w[0], second: second * 4, cols: cols}
-	if scale != nil {
-		args.scale = &scale[:rows][0]
+// multiplyTile multiplies up to maxTileRows rows by tilePanels panels.
+func multiplyTile(t *tileWork) {
+	rows := t.rows
+	_ = t.y[(rows-1)*t.stride+tilePanels()*PanelRows-1]
+	_ = t.x[(rows-1)*tileStride+t.cols-1]
+	_ = t.w[t.second*(tilePanels()-1)+t.cols*PanelRows-1]
+	args := tileArgs{y: &t.y[0], stride: t.stride * 4, x: &t.x[0], w: &t.w[0], second: t.second * 4, cols: t.cols,
+		next: &t.next[0], nextPanel: t.nextPanel, nextStep: t.nextStep}
+	if len(t.scale) > 0 {
+		args.scale = &t.scale[:rows][0]
 	}
 	if level == AVX512 {
 		switch rows {

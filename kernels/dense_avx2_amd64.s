@@ -39,7 +39,7 @@
 	VMOVUPS      Y1, 32(BX);     \
 	ADDQ         DX, BX
 
-// a *tileArgs: y 0, stride 8, x 16, w 24, cols 40, scale 48.
+// a *tileArgs: y 0, stride 8, x 16, w 24, cols 40, scale 48, next 56, nextPanel 64, nextStep 72.
 #define TILE(ROWS) \
 	MOVQ  a+0(FP), AX;      \
 	MOVQ  0(AX), BX;        \
@@ -48,6 +48,9 @@
 	MOVQ  24(AX), DI;       \
 	MOVQ  40(AX), CX;       \
 	MOVQ  48(AX), R10;      \
+	MOVQ  56(AX), R12;      \
+	MOVQ  64(AX), R13;      \
+	MOVQ  72(AX), R8;       \
 	MOVQ  BX, R11;          \
 	TESTQ R10, R10;         \
 	JZ    carry;            \
@@ -58,6 +61,8 @@ carry:                      \
 column:                     \
 	VMOVUPS (DI), Y0;       \
 	VMOVUPS 32(DI), Y1;     \
+	PREFETCHT1 (R12);       \
+	ADDQ  R8, R12;          \
 	ROWS(FMA);              \
 	ADDQ  $64, DI;          \
 	ADDQ  $4, SI;           \

@@ -45,7 +45,7 @@
 	VMOVUPS      Z4, 64(BX);     \
 	ADDQ         DX, BX
 
-// a *tileArgs: y 0, stride 8, x 16, w 24, second 32, cols 40, scale 48.
+// a *tileArgs: y 0, stride 8, x 16, w 24, second 32, cols 40, scale 48, next 56, nextPanel 64, nextStep 72.
 #define TILE(ROWS) \
 	MOVQ  a+0(FP), AX;      \
 	MOVQ  0(AX), BX;        \
@@ -55,6 +55,9 @@
 	MOVQ  32(AX), R9;       \
 	MOVQ  40(AX), CX;       \
 	MOVQ  48(AX), R10;      \
+	MOVQ  56(AX), R12;      \
+	MOVQ  64(AX), R13;      \
+	MOVQ  72(AX), R8;       \
 	MOVQ  BX, R11;          \
 	TESTQ R10, R10;         \
 	JZ    carry;            \
@@ -65,6 +68,9 @@ carry:                      \
 column:                     \
 	VMOVUPS (DI), Z0;       \
 	VMOVUPS (DI)(R9*1), Z1; \
+	PREFETCHT1 (R12);       \
+	PREFETCHT1 (R12)(R13*1); \
+	ADDQ  R8, R12;          \
 	ROWS(FMA);              \
 	ADDQ  $64, DI;          \
 	ADDQ  $4, SI;           \

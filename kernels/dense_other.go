@@ -9,7 +9,7 @@ const noKernels = "kernels: no assembly for this CPU"
 func tilePanels() int  { panic(noKernels) }
 func maxTileRows() int { panic(noKernels) }
 
-func multiplyTile([]float32, int, int, []float32, []float32, int, int, []float32) { panic(noKernels) }
+func multiplyTile(*tileWork) { panic(noKernels) }
 
 func multiplyRow(DenseFormat, []float32, []float32, []byte, int, []float32) { panic(noKernels) }
 

@@ -1,12 +1,13 @@
 package kernels
 
 // Sizes of the tiled product. A tile is a few activation rows by one or two panels whose sums stay in registers over
-// tileCols columns. The widened weights (two panels: 32 KiB) and the rows of one tile stay in the first-level cache, the
-// rows of tileRows in the second.
+// tileCols columns. The widened weights (two panels: 32 KiB) and the rows of one tile stay in the first-level cache.
 const (
 	tileCols   = 256
-	tileRows   = 192
 	tileStride = tileCols + 16 // of packed rows: rows a multiple of 4 KiB apart would share cache sets
+
+	// packedFloats bounds the packed rows, which should stay in the second-level cache.
+	packedFloats = 192 * tileStride
 )
 
 // A blockScaler gives the factor of each row for block b of columns in panel p. All 8 panels of GroupCols rows share it.
@@ -16,120 +17,185 @@ type blockScaler interface {
 
 // mulTiled computes rows of any number. Without scales y is one chain per output, carried through y between chunks of
 // columns. With them each chunk of cols columns is a chain p of its own and y = fma(p, scale, y).
+//
+// Few rows are bound by memory: packed whole, so that each panel is read from end to end. Many rows are bound by
+// arithmetic: packed chunk by chunk, so that a chunk's widened weights serve as many rows as fit the cache.
 func (w *packedPanels) mulTiled(y []float32, stride int, in *Input, p0, p1 int, s *Scratch, cols int, scales blockScaler) {
 	if p0 == p1 {
 		return
 	}
-	const wide = 2 * PanelRows
-	s.floats = grow(s.floats, tileRows*tileStride+tileCols*wide+tileRows*wide+tileRows)
-	tile := tiledProduct{w: w, in: in, scales: scales}
-	buf := s.floats
-	tile.x, buf = buf[:tileRows*tileStride], buf[tileRows*tileStride:]
-	tile.wide, buf = buf[:tileCols*wide], buf[tileCols*wide:]
-	edge, buf := buf[:tileRows*wide], buf[tileRows*wide:]
-	for t0 := 0; t0 < in.Rows; t0 += tileRows {
-		tile.t0, tile.rows = t0, min(tileRows, in.Rows-t0)
-		tile.scale = buf[:tile.rows]
+	chunks := (w.cols + cols - 1) / cols
+	rows := min(in.Rows, packedFloats/tileStride)
+	tile := tiledProduct{w: w, in: in, scales: scales, cols: cols, p0: p0, p1: p1}
+	tile.panelMajor = in.Rows*chunks*tileStride <= packedFloats
+	tile.borrow(s, rows)
+	for t0 := 0; t0 < in.Rows; t0 += rows {
+		tile.t0, tile.rows = t0, min(rows, in.Rows-t0)
+		out := y[t0*stride:]
 		o0, o1 := p0*PanelRows, min(p1*PanelRows, w.rows)
 		for t := range tile.rows {
-			clear(y[(t0+t)*stride+o0 : (t0+t)*stride+o1])
+			clear(out[t*stride+o0 : t*stride+o1])
 		}
-		for c0 := 0; c0 < w.cols; c0 += cols {
-			tile.c0, tile.c1 = c0, min(c0+cols, w.cols)
-			tile.packRows()
-			tile.scaled = -1
-			for p := p0; p < p1; {
-				n := tile.panels(p, p1)
-				if n*PanelRows < tilePanels()*PanelRows || (p+n)*PanelRows > w.rows {
-					tile.edge(edge, y[t0*stride:], stride, p, n)
-				} else {
-					tile.multiply(y[t0*stride+p*PanelRows:], stride, p, n)
+		if tile.panelMajor {
+			for c := range chunks {
+				tile.packRows(c, c)
+			}
+			for p := p0; p < p1; p += tile.panels(p) {
+				for c := range chunks {
+					tile.step(out, stride, p, c, c)
 				}
-				p += n
+			}
+			continue
+		}
+		for c := range chunks {
+			tile.packRows(c, 0)
+			for p := p0; p < p1; p += tile.panels(p) {
+				tile.step(out, stride, p, c, 0)
 			}
 		}
 	}
 }
 
-// tiledProduct is the work on columns c0..c1 of rows t0..t0+rows.
+// tiledProduct is the work on rows t0..t0+rows.
 type tiledProduct struct {
 	w      *packedPanels
 	in     *Input
 	scales blockScaler
+	cols   int // of a chunk
+	p0, p1 int
 	t0     int
 	rows   int
-	c0, c1 int
-	scaled int       // the group of 8 panels that scale was filled for, -1: none
-	scale  []float32 // [rows]
-	x      []float32 // [rows, tileStride]
-	wide   []float32 // [panels, c1-c0, 16] widened weights
+
+	panelMajor bool
+
+	x     []float32 // [slots, rows, tileStride] packed rows
+	wide  []float32 // [panels, columns, 16] widened weights of one chunk
+	edge  []float32 // [rows, panels*16] outputs of panels that do not fill a tile or reach beyond the last row
+	scale []float32 // [rows]
 }
 
-func (t *tiledProduct) packRows() {
+func (t *tiledProduct) borrow(s *Scratch, rows int) {
+	width := tilePanels() * PanelRows
+	s.floats = grow(s.floats, packedFloats+tileCols*width+rows*(width+1))
+	buf := s.floats
+	t.x, buf = buf[:packedFloats], buf[packedFloats:]
+	t.wide, buf = buf[:tileCols*width], buf[tileCols*width:]
+	t.edge, t.scale = buf[:rows*width], buf[rows*width:]
+}
+
+// packRows copies chunk c of the rows to a slot of x.
+func (t *tiledProduct) packRows(c, slot int) {
+	c0, c1 := t.columns(c)
+	x := t.x[slot*t.rows*tileStride:]
 	for r := range t.rows {
-		copy(t.x[r*tileStride:][:tileCols], t.in.X[(t.t0+r)*t.in.Cols+t.c0:(t.t0+r)*t.in.Cols+t.c1])
+		copy(x[r*tileStride:][:tileCols], t.in.X[(t.t0+r)*t.in.Cols+c0:(t.t0+r)*t.in.Cols+c1])
 	}
 }
 
+func (t *tiledProduct) columns(c int) (c0, c1 int) { return c * t.cols, min((c+1)*t.cols, t.w.cols) }
+
 // panels is how many panels from p on to take at once: those of a tile, but never from two scale groups.
-func (t *tiledProduct) panels(p, p1 int) int {
-	n := min(tilePanels(), p1-p)
+func (t *tiledProduct) panels(p int) int {
+	n := min(tilePanels(), t.p1-p)
 	if t.scales != nil {
 		n = min(n, panelsPerGroup-p%panelsPerGroup)
 	}
 	return n
 }
 
-const panelsPerGroup = GroupCols / PanelRows
+// step adds chunk c, whose rows are in a slot of x, to the outputs of the panels from p on.
+func (t *tiledProduct) step(y []float32, stride, p, c, slot int) {
+	n, width, o0 := t.panels(p), tilePanels()*PanelRows, p*PanelRows
+	if n*PanelRows == width && o0+width <= t.w.rows {
+		t.multiply(y[o0:], stride, p, c, slot)
+		return
+	}
+	valid := min(n*PanelRows, t.w.rows-o0)
+	for r := range t.rows {
+		clear(t.edge[r*width:][:width])
+		copy(t.edge[r*width:], y[r*stride+o0:][:valid])
+	}
+	t.multiply(t.edge, width, p, c, slot)
+	for r := range t.rows {
+		copy(y[r*stride+o0:][:valid], t.edge[r*width:])
+	}
+}
 
 // multiply adds to y, which starts at the first output of panel p, with room for tilePanels panels in each row.
-func (t *tiledProduct) multiply(y []float32, stride, p, n int) {
-	cols := t.c1 - t.c0
-	weights, second := t.wide, cols*PanelRows
-	if t.w.format == DenseF32 {
-		panel := t.w.f32Panels(p, n)
-		weights, second = panel[t.c0*PanelRows:], t.w.panelBytes/4
-	} else {
-		for i := range n {
-			t.w.widen(t.wide[i*second:], p+i, t.c0, t.c1)
-		}
-	}
-	if n < tilePanels() {
-		second = 0 // compute the same panel twice, the caller drops one
-	}
-	var scale []float32
+func (t *tiledProduct) multiply(y []float32, stride, p, c, slot int) {
+	c0, c1 := t.columns(c)
+	tile := tileWork{stride: stride, cols: c1 - c0}
+	tile.w, tile.second = t.weights(p, c0, c1)
+	tile.next, tile.nextPanel, tile.nextStep = t.following(p, c)
+	scale := t.scale[:0]
 	if t.scales != nil {
-		if g := p / panelsPerGroup; g != t.scaled {
-			t.scales.blockScales(t.scale, t.in, t.t0, p, t.c0/GroupCols)
-			t.scaled = g
-		}
-		scale = t.scale
+		scale = t.scale[:t.rows]
+		t.scales.blockScales(scale, t.in, t.t0, p, c)
 	}
+	x := t.x[slot*t.rows*tileStride:]
 	tiles := (t.rows + maxTileRows() - 1) / maxTileRows()
 	for i := range tiles { // rows spread evenly: a tile of few rows cannot hide the latency of its sums
 		r0, r1 := i*t.rows/tiles, (i+1)*t.rows/tiles
-		var sc []float32
-		if scale != nil {
-			sc = scale[r0:r1]
-		}
-		multiplyTile(y[r0*stride:], stride, r1-r0, t.x[r0*tileStride:], weights, second, cols, sc)
+		tile.y, tile.x, tile.rows = y[r0*stride:], x[r0*tileStride:], r1-r0
+		tile.scale = scale[min(r0, len(scale)):min(r1, len(scale))]
+		multiplyTile(&tile)
+		tile.nextStep = 0 // once is enough
 	}
 }
 
-// edge is multiply for panels that do not fill a tile or reach beyond the last row.
-func (t *tiledProduct) edge(edge, y []float32, stride, p, n int) {
-	width := tilePanels() * PanelRows
-	o0 := p * PanelRows
-	valid := min(n*PanelRows, t.w.rows-o0)
-	for r := range t.rows {
-		clear(edge[r*width:][:width])
-		copy(edge[r*width:], y[r*stride+o0:][:valid])
+// weights returns the widened weights of columns c0..c1 of the panels from p on, and where the second panel begins. A
+// missing second panel is the first again: the caller drops what comes of it.
+func (t *tiledProduct) weights(p, c0, c1 int) (w []float32, second int) {
+	n := t.panels(p)
+	w, second = t.wide, (c1-c0)*PanelRows
+	if t.w.format == DenseF32 {
+		w, second = t.w.f32Panels(p, n)[c0*PanelRows:], t.w.panelBytes/4
+	} else {
+		for i := range n {
+			t.w.widen(t.wide[i*second:], p+i, c0, c1)
+		}
 	}
-	t.multiply(edge, width, p, n)
-	for r := range t.rows {
-		copy(y[r*stride+o0:][:valid], edge[r*width:])
+	if n < tilePanels() {
+		second = 0
 	}
+	return w, second
 }
+
+// following is what to fetch into cache during chunk c of panel p: the stored weights of the step after it.
+func (t *tiledProduct) following(p, c int) (next []byte, panel, step int) {
+	if last := (c+1)*t.cols >= t.w.cols; t.panelMajor && !last {
+		c++
+	} else {
+		p += t.panels(p)
+		if t.panelMajor {
+			c = 0
+		}
+	}
+	if p >= t.p1 {
+		return t.w.data, 0, 0
+	}
+	column := PanelRows * t.w.format.bytes()
+	if p+1 < t.p1 {
+		panel = t.w.panelBytes
+	}
+	return t.w.data[p*t.w.panelBytes+c*t.cols*column:], panel, column
+}
+
+// tileWork is one tile: rows of tileStride floats by cols × 16 widened weights per panel.
+type tileWork struct {
+	y            []float32
+	stride, rows int
+	x, w         []float32
+	second       int // the second panel in w
+	cols         int
+	scale        []float32 // empty: y is carried on; else sums start at zero and y = fma(sum, scale[row], y)
+
+	next      []byte // fetched into cache column by column, nextStep bytes of two panels nextPanel apart
+	nextPanel int
+	nextStep  int
+}
+
+const panelsPerGroup = GroupCols / PanelRows
 
 // mulRow is the product of one row: it reads each weight once and widens it in registers. scale holds one factor per
 // block of GroupCols columns, nil where the whole row is one chain.
