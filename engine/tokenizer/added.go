@@ -6,35 +6,42 @@ import "strings"
 type added struct {
 	ids      map[string]int32 // by text
 	first    [256]int32       // trie node of a first byte, 0 for none
-	edges    map[uint32]int32 // node<<8 | byte
-	nodes    []int32          // id of the token that ends at a node, or -1
-	only     int              // the one byte all tokens start with, or -1
+	nodes    []trieNode
+	only     int // the one byte all tokens start with, or -1
 	maxBytes int
 	tails    [256][]string // proper suffixes of tokens, by first byte: what may complete one across the start of a text
 }
 
+// trieNode is a byte of one or more tokens after the same bytes. Its children hang together by sibling; 0 is none.
+type trieNode struct {
+	id             int32 // of the token that ends here, or -1
+	child, sibling int32
+	byte           byte
+}
+
 // newAdded builds the trie; the texts are not empty.
 func newAdded(ids map[string]int32) *added {
-	a := &added{ids: ids, edges: map[uint32]int32{}, nodes: []int32{-1}, only: -1}
+	a := &added{ids: ids, nodes: make([]trieNode, 1), only: -1}
 	firsts := 0
 	for text, id := range ids {
 		a.maxBytes = max(a.maxBytes, len(text))
 		node := a.first[text[0]]
 		if node == 0 {
-			node = a.node()
+			node = a.node(text[0], 0)
 			a.first[text[0]] = node
 			a.only = int(text[0])
 			firsts++
 		}
 		for k := 1; k < len(text); k++ {
-			edge := uint32(node)<<8 | uint32(text[k])
-			if a.edges[edge] == 0 {
-				a.edges[edge] = a.node()
+			next := a.step(node, text[k])
+			if next == 0 {
+				next = a.node(text[k], a.nodes[node].child)
+				a.nodes[node].child = next
 			}
-			node = a.edges[edge]
+			node = next
 			a.tails[text[k]] = append(a.tails[text[k]], text[k:])
 		}
-		a.nodes[node] = id
+		a.nodes[node].id = id
 	}
 	if firsts != 1 {
 		a.only = -1
@@ -42,9 +49,18 @@ func newAdded(ids map[string]int32) *added {
 	return a
 }
 
-func (a *added) node() int32 {
-	a.nodes = append(a.nodes, -1)
+func (a *added) node(b byte, sibling int32) int32 {
+	a.nodes = append(a.nodes, trieNode{id: -1, byte: b, sibling: sibling})
 	return int32(len(a.nodes) - 1)
+}
+
+// step returns the child of node for b, or 0.
+func (a *added) step(node int32, b byte) int32 {
+	node = a.nodes[node].child
+	for node != 0 && a.nodes[node].byte != b {
+		node = a.nodes[node].sibling
+	}
+	return node
 }
 
 // candidate returns the first position from i on where a token may start, or -1.
@@ -68,13 +84,13 @@ func (a *added) longest(s string, i, limit int) (id int32, end int) {
 	id = -1
 	node := a.first[s[i]]
 	for i++; node != 0; i++ {
-		if a.nodes[node] >= 0 {
-			id, end = a.nodes[node], i
+		if a.nodes[node].id >= 0 {
+			id, end = a.nodes[node].id, i
 		}
 		if i >= limit {
 			break
 		}
-		node = a.edges[uint32(node)<<8|uint32(s[i])]
+		node = a.step(node, s[i])
 	}
 	return id, end
 }

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"sync"
 )
 
@@ -140,7 +141,7 @@ var scratchPool = sync.Pool{New: func() any { return new(scratch) }}
 // than a word.
 func (m *merges) encodeLong(dst []int32, piece string) []int32 {
 	s := scratchPool.Get().(*scratch)
-	nodes, heap := s.nodes[:0], s.heap[:0]
+	nodes, heap := slices.Grow(s.nodes[:0], len(piece)), slices.Grow(s.heap[:0], len(piece))
 	for k := range len(piece) {
 		rank := noRank
 		if k+1 < len(piece) {

@@ -63,7 +63,7 @@ func (a *added) risks(s string) (marks []int) {
 	if left >= right {
 		return nil // nothing but white space
 	}
-	if a.completes(s, left, right) {
+	if a.completes(s[left:right]) {
 		marks = append(marks, left)
 	}
 	for i := a.candidate(s, left); i >= 0 && i < right; i = a.candidate(s, i+1) {
@@ -81,22 +81,20 @@ func (a *added) risks(s string) (marks []int) {
 func (a *added) startsAt(s string, i int) bool {
 	node := a.first[s[i]]
 	for i++; node != 0; i++ {
-		if a.nodes[node] >= 0 || i == len(s) {
+		if a.nodes[node].id >= 0 || i == len(s) {
 			return true
 		}
-		node = a.edges[uint32(node)<<8|uint32(s[i])]
+		node = a.step(node, s[i])
 	}
 	return false
 }
 
-// completes reports whether text before s could make a token with the start of s, which is white space up to left, and then
-// text up to right: s starts with the tail of a token, or is within one.
-func (a *added) completes(s string, left, right int) bool {
-	for i := left; i >= 0 && left-i < a.maxBytes; i-- {
-		for _, tail := range a.tails[s[i]] {
-			if i+len(tail) > left && strings.HasPrefix(s[i:], tail) || strings.HasPrefix(tail, s[i:right]) {
-				return true
-			}
+// completes reports whether text before s, which is trimmed, could make a token with its start: s starts with the tail of a
+// token, or is within one.
+func (a *added) completes(s string) bool {
+	for _, tail := range a.tails[s[0]] {
+		if strings.HasPrefix(s, tail) || strings.HasPrefix(tail, s) {
+			return true
 		}
 	}
 	return false

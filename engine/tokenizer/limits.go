@@ -22,5 +22,5 @@ const (
 	maxScratchElements = 1 << 16         // larger merge buffers go back to the collector
 
 	memoMinSegmentBytes = 128 // below, encoding costs about what remembering does
-	memoEntryBytes      = 160 // map, list and headers of one entry, estimated
+	memoEntryBytes      = 256 // map slots, list and headers of one entry, estimated from above
 )

@@ -61,7 +61,7 @@ func (t *Tokenizer) ID(token string) (int32, bool) {
 // Encode appends the ids of text to dst; the texts of added tokens become those tokens. Bytes that are no UTF-8 count as
 // U+FFFD, one per maximal subpart. text must be shorter than 2 GiB.
 func (t *Tokenizer) Encode(dst []int32, text string) []int32 {
-	return t.encode(dst, validText(text), nil)
+	return t.encode(dst, validText(text), nil, t.appendSegment)
 }
 
 // EncodePlain is Encode without added tokens: their texts are text.
@@ -73,14 +73,17 @@ func (t *Tokenizer) EncodePlain(dst []int32, text string) []int32 {
 // that touch a marked place are text.
 func (t *Tokenizer) EncodeMarked(dst []int32, text string) []int32 {
 	clean, marks := unescape(validText(text))
-	return t.encode(dst, clean, marks)
+	return t.encode(dst, clean, marks, t.appendSegment)
 }
 
-func (t *Tokenizer) encode(dst []int32, text string, marks []int) []int32 {
+// encode cuts text at added tokens; segment appends the ids of what lies between.
+func (t *Tokenizer) encode(dst []int32, text string, marks []int, segment func([]int32, string) []int32) []int32 {
 	dst = slices.Grow(dst, len(text)/4)
 	for at := 0; at < len(text); {
 		id, start, end, found := t.added.next(text, at, marks)
-		dst = t.appendSegment(dst, text[at:start])
+		if start > at {
+			dst = segment(dst, text[at:start])
+		}
 		if found {
 			dst = append(dst, id)
 		}
