@@ -55,12 +55,14 @@ func TestConvSiLU(t *testing.T) {
 }
 
 func BenchmarkConvSiLU(b *testing.B) {
-	rng := vecRNG(b)
-	const rows, channels = 64, 6144
-	u, w, s := vecNormal(rng, rows*channels, 1), vecNormal(rng, 4*channels, 1), vecNormal(rng, 3*channels, 1)
-	y := make([]float32, len(u))
-	b.SetBytes(int64(4 * len(u)))
-	for b.Loop() {
-		ConvSiLU(y, u, s, w, rows, channels, channels, 0, channels)
-	}
+	vecBench(b, func(b *testing.B) {
+		rng := vecRNG(b)
+		const rows, channels = 64, 6144
+		u, w, s := vecNormal(rng, rows*channels, 1), vecNormal(rng, 4*channels, 1), vecNormal(rng, 3*channels, 1)
+		y := make([]float32, len(u))
+		b.SetBytes(int64(4 * len(u)))
+		for b.Loop() {
+			ConvSiLU(y, u, s, w, rows, channels, channels, 0, channels)
+		}
+	})
 }

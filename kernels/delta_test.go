@@ -140,30 +140,35 @@ func TestDeltaGates(t *testing.T) {
 	})
 }
 
+// BenchmarkDeltaRule runs the sixteen heads of one layer; bytes are those of the state, once per token.
 func BenchmarkDeltaRule(b *testing.B) {
 	for _, rows := range []int{1, 64} {
 		b.Run(fmt.Sprint(rows), func(b *testing.B) {
-			const heads = 16
-			c := newDeltaCase(b, rows, 128, 128)
-			o := make([]float32, rows*c.oStride)
-			states := make([][]float32, heads)
-			for h := range states {
-				states[h] = slices.Clone(c.state)
-			}
-			b.SetBytes(int64(rows * heads * 4 * 128 * 128))
-			for b.Loop() {
-				for h := range heads {
-					c.run(o, states[h], 0, rows, 0, c.dv)
+			vecBench(b, func(b *testing.B) {
+				const heads = 16
+				c := newDeltaCase(b, rows, 128, 128)
+				o := make([]float32, rows*c.oStride)
+				states := make([][]float32, heads)
+				for h := range states {
+					states[h] = slices.Clone(c.state)
 				}
-			}
+				b.SetBytes(int64(rows * heads * 4 * 128 * 128))
+				for b.Loop() {
+					for h := range heads {
+						c.run(o, states[h], 0, rows, 0, c.dv)
+					}
+				}
+			})
 		})
 	}
 }
 
-func BenchmarkDeltaGates(b *testing.B) {
-	x := vecNormal(vecRNG(b), 48, 1)
-	y, z := make([]float32, 48), make([]float32, 48)
-	for b.Loop() {
-		DeltaGates(y, z, x, x, x, x)
-	}
+func BenchmarkDeltaGates48(b *testing.B) {
+	vecBench(b, func(b *testing.B) {
+		x := vecNormal(vecRNG(b), 48, 1)
+		y, z := make([]float32, 48), make([]float32, 48)
+		for b.Loop() {
+			DeltaGates(y, z, x, x, x, x)
+		}
+	})
 }

@@ -133,3 +133,15 @@ func TestExpSlice(t *testing.T) {
 		vecSame(t, "ExpSlice of every exponent", got, want)
 	})
 }
+
+// vecBench runs body at each level this CPU has.
+func vecBench(b *testing.B, body func(b *testing.B)) {
+	saved := level
+	defer func() { level = saved }()
+	for _, l := range Levels() {
+		b.Run(l.String(), func(b *testing.B) {
+			level = l
+			body(b)
+		})
+	}
+}

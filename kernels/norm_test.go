@@ -89,18 +89,25 @@ func TestNorms(t *testing.T) {
 	})
 }
 
-func BenchmarkRMSNorm5120(b *testing.B) {
-	x := vecNormal(vecRNG(b), 5120, 1)
-	y := make([]float32, len(x))
-	for b.Loop() {
-		RMSNorm(y, x, x, 1e-6)
-	}
-}
-
-func BenchmarkGatedRMSNorm128(b *testing.B) {
-	x := vecNormal(vecRNG(b), 128, 1)
-	y := make([]float32, len(x))
-	for b.Loop() {
-		GatedRMSNorm(y, x, x, x, 1e-6)
-	}
+func BenchmarkNorms(b *testing.B) {
+	vecBench(b, func(b *testing.B) {
+		x := vecNormal(vecRNG(b), 5120, 1)
+		y := make([]float32, len(x))
+		b.Run("RMSNorm5120", func(b *testing.B) {
+			for b.Loop() {
+				RMSNorm(y, x, x, 1e-6)
+			}
+		})
+		h, z := y[:128], x[:128]
+		b.Run("GatedRMSNorm128", func(b *testing.B) {
+			for b.Loop() {
+				GatedRMSNorm(h, z, z, z, 1e-6)
+			}
+		})
+		b.Run("L2Norm128", func(b *testing.B) {
+			for b.Loop() {
+				L2Norm(h, z, 1)
+			}
+		})
+	})
 }

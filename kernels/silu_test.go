@@ -35,12 +35,14 @@ func TestElementwise(t *testing.T) {
 	})
 }
 
-func BenchmarkSiLUMul(b *testing.B) {
-	rng := vecRNG(b)
-	g, u := vecNormal(rng, 3584, 2), vecNormal(rng, 3584, 1)
-	y := make([]float32, len(g))
-	b.SetBytes(int64(4 * len(g)))
-	for b.Loop() {
-		SiLUMul(y, g, u)
-	}
+func BenchmarkSiLUMul3584(b *testing.B) {
+	vecBench(b, func(b *testing.B) {
+		rng := vecRNG(b)
+		g, u := vecNormal(rng, 3584, 2), vecNormal(rng, 3584, 1)
+		y := make([]float32, len(g))
+		b.SetBytes(int64(4 * len(g)))
+		for b.Loop() {
+			SiLUMul(y, g, u)
+		}
+	})
 }
