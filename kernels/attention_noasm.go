@@ -1,3 +1,5 @@
+//go:build !amd64
+
 package kernels
 
 func (l KVLayout) attendTiles(out, q []float32, stride, rows, group int, lens []int, pages [][]byte, head int,

@@ -279,3 +279,11 @@ func TestAttendRefusesMisuse(t *testing.T) {
 		}()
 	}
 }
+
+func TestAttentionCheck(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		if err := checkAttention(); err != nil {
+			t.Error(err)
+		}
+	})
+}

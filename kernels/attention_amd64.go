@@ -1,0 +1,260 @@
+package kernels
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// tileScores sets s [n][32] = Σ_d q[d][n]·k[d][32], where q is [dim][12] and k as stored in format. It may compute and write
+// up to the next of 4, 6 or 12 queries. ahead is memory that will be read next, as long as k; it is prefetched.
+func tileScores(s, q *float32, k, ahead unsafe.Pointer, format KVFormat, dim, n int) {
+	size := tileSize(n)
+	if level == AVX512 {
+		switch {
+		case size == 12:
+			scores12F32AVX512(s, q, k, dim)
+		case size == 6 && format == KVF32:
+			scores6F32AVX512(s, q, k, ahead, dim)
+		case size == 6 && format == KVBF16:
+			scores6BF16AVX512(s, q, k, ahead, dim)
+		case size == 6:
+			scores6FP8AVX512(s, q, k, ahead, dim)
+		case format == KVF32:
+			scores4F32AVX512(s, q, k, ahead, dim)
+		case format == KVBF16:
+			scores4BF16AVX512(s, q, k, ahead, dim)
+		default:
+			scores4FP8AVX512(s, q, k, ahead, dim)
+		}
+		return
+	}
+	if size == 12 {
+		scores6F32AVX2(s, q, k, k, dim)
+		scores6F32AVX2(offset(s, 6*PagePositions), offset(q, 6), k, k, dim)
+		return
+	}
+	switch {
+	case size == 6 && format == KVF32:
+		scores6F32AVX2(s, q, k, ahead, dim)
+	case size == 6 && format == KVBF16:
+		scores6BF16AVX2(s, q, k, ahead, dim)
+	case size == 6:
+		scores6FP8AVX2(s, q, k, ahead, dim)
+	case format == KVF32:
+		scores4F32AVX2(s, q, k, ahead, dim)
+	case format == KVBF16:
+		scores4BF16AVX2(s, q, k, ahead, dim)
+	default:
+		scores4FP8AVX2(s, q, k, ahead, dim)
+	}
+}
+
+// tileValues takes valid positions into acc [steps][12][32]: acc·corr, then + p[pos]·v[pos][dim], ascending. p is [n][32]. It
+// may compute and write up to the next of 1, 4, 6 or 12 queries; 1 with KVF32 only.
+func tileValues(acc, p, corr *float32, v, ahead unsafe.Pointer, format KVFormat, dim, valid, n int) {
+	stride, steps := dim*format.size(), (dim+tileDims-1)/tileDims
+	size := tileSize(n)
+	if n == 1 && format == KVF32 {
+		size = 1
+	}
+	if level == AVX512 {
+		switch {
+		case size == 12:
+			values12F32AVX512(acc, p, corr, v, stride, steps, valid)
+		case size == 1:
+			values1F32AVX512(acc, p, corr, v, stride, steps, valid)
+		case size == 6 && format == KVF32:
+			values6F32AVX512(acc, p, corr, v, ahead, stride, steps, valid)
+		case size == 6 && format == KVBF16:
+			values6BF16AVX512(acc, p, corr, v, ahead, stride, steps, valid)
+		case size == 6:
+			values6FP8AVX512(acc, p, corr, v, ahead, stride, steps, valid)
+		case format == KVF32:
+			values4F32AVX512(acc, p, corr, v, ahead, stride, steps, valid)
+		case format == KVBF16:
+			values4BF16AVX512(acc, p, corr, v, ahead, stride, steps, valid)
+		default:
+			values4FP8AVX512(acc, p, corr, v, ahead, stride, steps, valid)
+		}
+		return
+	}
+	if size == 12 {
+		values6F32AVX2(acc, p, corr, v, v, stride, steps, valid)
+		values6F32AVX2(offset(acc, 6*tileDims), offset(p, 6*PagePositions), offset(corr, 6), v, v, stride, steps, valid)
+		return
+	}
+	switch {
+	case size == 1:
+		values1F32AVX2(acc, p, corr, v, stride, steps, valid)
+	case size == 6 && format == KVF32:
+		values6F32AVX2(acc, p, corr, v, ahead, stride, steps, valid)
+	case size == 6 && format == KVBF16:
+		values6BF16AVX2(acc, p, corr, v, ahead, stride, steps, valid)
+	case size == 6:
+		values6FP8AVX2(acc, p, corr, v, ahead, stride, steps, valid)
+	case format == KVF32:
+		values4F32AVX2(acc, p, corr, v, ahead, stride, steps, valid)
+	case format == KVBF16:
+		values4BF16AVX2(acc, p, corr, v, ahead, stride, steps, valid)
+	default:
+		values4FP8AVX2(acc, p, corr, v, ahead, stride, steps, valid)
+	}
+}
+
+// tileSoftmax turns scores s [n][32] into weights, of which valid[i] exist, and updates m and sum; corr [16] receives what
+// acc must be multiplied with.
+func tileSoftmax(s, m, corr, sum *float32, valid *[16]int32, n int) {
+	if level == AVX512 {
+		softmaxAVX512(s, m, corr, sum, valid, n)
+	} else {
+		softmaxAVX2(s, m, corr, sum, valid, n)
+	}
+}
+
+// decodeKV converts n elements, a multiple of 32, to float32.
+func decodeKV(dst []float32, src unsafe.Pointer, n int, format KVFormat) {
+	switch {
+	case n%32 != 0 || n > len(dst):
+		panic(fmt.Sprintf("kernels: conversion of %d KV elements", n))
+	case format == KVF32:
+		copy(dst[:n], unsafe.Slice((*float32)(src), n))
+	case format == KVBF16 && level == AVX512:
+		decodeBF16AVX512(&dst[0], src, n)
+	case format == KVBF16:
+		decodeBF16AVX2(&dst[0], src, n)
+	case level == AVX512:
+		decodeFP8AVX512(&dst[0], src, n)
+	default:
+		decodeFP8AVX2(&dst[0], src, n)
+	}
+}
+
+// scaleAdd computes dst[d] = fma(src[d], b, dst[d]·a).
+func scaleAdd(dst, src []float32, a, b float32) {
+	if n := len(dst) &^ 7; level >= AVX2 && n > 0 {
+		_ = src[n-1]
+		scaleAddAVX2(&dst[0], &src[0], a, b, n)
+		dst, src = dst[n:], src[n:]
+	}
+	scaleAddGeneric(dst, src, a, b)
+}
+
+// tileSize is the size of kernel for n queries.
+func tileSize(n int) int {
+	switch {
+	case n <= 4:
+		return 4
+	case n <= 6:
+		return 6
+	}
+	return 12
+}
+
+func offset(p *float32, n int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(p), 4*n)) }
+
+// Assembly: one loop per number of queries and stored format, see tileScores and tileValues.
+
+//go:noescape
+func scores12F32AVX512(s, q *float32, k unsafe.Pointer, dim int)
+
+//go:noescape
+func values12F32AVX512(acc, p, corr *float32, v unsafe.Pointer, stride, steps, valid int)
+
+//go:noescape
+func values1F32AVX512(acc, p, corr *float32, v unsafe.Pointer, stride, steps, valid int)
+
+//go:noescape
+func scores4F32AVX512(s, q *float32, k, ahead unsafe.Pointer, dim int)
+
+//go:noescape
+func values4F32AVX512(acc, p, corr *float32, v, ahead unsafe.Pointer, stride, steps, valid int)
+
+//go:noescape
+func scores4BF16AVX512(s, q *float32, k, ahead unsafe.Pointer, dim int)
+
+//go:noescape
+func values4BF16AVX512(acc, p, corr *float32, v, ahead unsafe.Pointer, stride, steps, valid int)
+
+//go:noescape
+func scores4FP8AVX512(s, q *float32, k, ahead unsafe.Pointer, dim int)
+
+//go:noescape
+func values4FP8AVX512(acc, p, corr *float32, v, ahead unsafe.Pointer, stride, steps, valid int)
+
+//go:noescape
+func scores6F32AVX512(s, q *float32, k, ahead unsafe.Pointer, dim int)
+
+//go:noescape
+func values6F32AVX512(acc, p, corr *float32, v, ahead unsafe.Pointer, stride, steps, valid int)
+
+//go:noescape
+func scores6BF16AVX512(s, q *float32, k, ahead unsafe.Pointer, dim int)
+
+//go:noescape
+func values6BF16AVX512(acc, p, corr *float32, v, ahead unsafe.Pointer, stride, steps, valid int)
+
+//go:noescape
+func scores6FP8AVX512(s, q *float32, k, ahead unsafe.Pointer, dim int)
+
+//go:noescape
+func values6FP8AVX512(acc, p, corr *float32, v, ahead unsafe.Pointer, stride, steps, valid int)
+
+//go:noescape
+func softmaxAVX512(s, m, corr, sum *float32, valid *[16]int32, n int)
+
+//go:noescape
+func decodeBF16AVX512(dst *float32, src unsafe.Pointer, n int)
+
+//go:noescape
+func decodeFP8AVX512(dst *float32, src unsafe.Pointer, n int)
+
+//go:noescape
+func values1F32AVX2(acc, p, corr *float32, v unsafe.Pointer, stride, steps, valid int)
+
+//go:noescape
+func scores4F32AVX2(s, q *float32, k, ahead unsafe.Pointer, dim int)
+
+//go:noescape
+func values4F32AVX2(acc, p, corr *float32, v, ahead unsafe.Pointer, stride, steps, valid int)
+
+//go:noescape
+func scores4BF16AVX2(s, q *float32, k, ahead unsafe.Pointer, dim int)
+
+//go:noescape
+func values4BF16AVX2(acc, p, corr *float32, v, ahead unsafe.Pointer, stride, steps, valid int)
+
+//go:noescape
+func scores4FP8AVX2(s, q *float32, k, ahead unsafe.Pointer, dim int)
+
+//go:noescape
+func values4FP8AVX2(acc, p, corr *float32, v, ahead unsafe.Pointer, stride, steps, valid int)
+
+//go:noescape
+func scores6F32AVX2(s, q *float32, k, ahead unsafe.Pointer, dim int)
+
+//go:noescape
+func values6F32AVX2(acc, p, corr *float32, v, ahead unsafe.Pointer, stride, steps, valid int)
+
+//go:noescape
+func scores6BF16AVX2(s, q *float32, k, ahead unsafe.Pointer, dim int)
+
+//go:noescape
+func values6BF16AVX2(acc, p, corr *float32, v, ahead unsafe.Pointer, stride, steps, valid int)
+
+//go:noescape
+func scores6FP8AVX2(s, q *float32, k, ahead unsafe.Pointer, dim int)
+
+//go:noescape
+func values6FP8AVX2(acc, p, corr *float32, v, ahead unsafe.Pointer, stride, steps, valid int)
+
+//go:noescape
+func softmaxAVX2(s, m, corr, sum *float32, valid *[16]int32, n int)
+
+//go:noescape
+func decodeBF16AVX2(dst *float32, src unsafe.Pointer, n int)
+
+//go:noescape
+func decodeFP8AVX2(dst *float32, src unsafe.Pointer, n int)
+
+//go:noescape
+func scaleAddAVX2(dst, src *float32, a, b float32, n int)
