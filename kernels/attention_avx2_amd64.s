@@ -1,4 +1,5 @@
 #include "textflag.h"
+#include "exp_amd64.h"
 
 // Attention for AVX2. A vector pair Y12, Y13 is 16 positions of a key's dimension, or 16 dimensions of a value; query i of the
 // tile has accumulators Y(2i), Y(2i+1). The 32 of a page or step take two passes.
@@ -658,65 +659,6 @@ loop:
 	VZEROUPPER
 	RET
 
-// Constants of Exp, see exp.go, each eight times; the last is the identity of max.
-DATA attnExp8<>+0(SB)/8, $0x3FB8AA3B3FB8AA3B // log2E
-DATA attnExp8<>+8(SB)/8, $0x3FB8AA3B3FB8AA3B
-DATA attnExp8<>+16(SB)/8, $0x3FB8AA3B3FB8AA3B
-DATA attnExp8<>+24(SB)/8, $0x3FB8AA3B3FB8AA3B
-DATA attnExp8<>+32(SB)/8, $0x4B4000004B400000 // toInt
-DATA attnExp8<>+40(SB)/8, $0x4B4000004B400000
-DATA attnExp8<>+48(SB)/8, $0x4B4000004B400000
-DATA attnExp8<>+56(SB)/8, $0x4B4000004B400000
-DATA attnExp8<>+64(SB)/8, $0x3F3172183F317218 // ln2Hi
-DATA attnExp8<>+72(SB)/8, $0x3F3172183F317218
-DATA attnExp8<>+80(SB)/8, $0x3F3172183F317218
-DATA attnExp8<>+88(SB)/8, $0x3F3172183F317218
-DATA attnExp8<>+96(SB)/8, $0xB102E308B102E308 // ln2Lo
-DATA attnExp8<>+104(SB)/8, $0xB102E308B102E308
-DATA attnExp8<>+112(SB)/8, $0xB102E308B102E308
-DATA attnExp8<>+120(SB)/8, $0xB102E308B102E308
-DATA attnExp8<>+128(SB)/8, $0x3AB5112B3AB5112B // C6
-DATA attnExp8<>+136(SB)/8, $0x3AB5112B3AB5112B
-DATA attnExp8<>+144(SB)/8, $0x3AB5112B3AB5112B
-DATA attnExp8<>+152(SB)/8, $0x3AB5112B3AB5112B
-DATA attnExp8<>+160(SB)/8, $0x3C091D813C091D81 // C5
-DATA attnExp8<>+168(SB)/8, $0x3C091D813C091D81
-DATA attnExp8<>+176(SB)/8, $0x3C091D813C091D81
-DATA attnExp8<>+184(SB)/8, $0x3C091D813C091D81
-DATA attnExp8<>+192(SB)/8, $0x3D2AAC7C3D2AAC7C // C4
-DATA attnExp8<>+200(SB)/8, $0x3D2AAC7C3D2AAC7C
-DATA attnExp8<>+208(SB)/8, $0x3D2AAC7C3D2AAC7C
-DATA attnExp8<>+216(SB)/8, $0x3D2AAC7C3D2AAC7C
-DATA attnExp8<>+224(SB)/8, $0x3E2AAA483E2AAA48 // C3
-DATA attnExp8<>+232(SB)/8, $0x3E2AAA483E2AAA48
-DATA attnExp8<>+240(SB)/8, $0x3E2AAA483E2AAA48
-DATA attnExp8<>+248(SB)/8, $0x3E2AAA483E2AAA48
-DATA attnExp8<>+256(SB)/8, $0x3EFFFFFE3EFFFFFE // C2
-DATA attnExp8<>+264(SB)/8, $0x3EFFFFFE3EFFFFFE
-DATA attnExp8<>+272(SB)/8, $0x3EFFFFFE3EFFFFFE
-DATA attnExp8<>+280(SB)/8, $0x3EFFFFFE3EFFFFFE
-DATA attnExp8<>+288(SB)/8, $0x3F8000003F800000 // 1
-DATA attnExp8<>+296(SB)/8, $0x3F8000003F800000
-DATA attnExp8<>+304(SB)/8, $0x3F8000003F800000
-DATA attnExp8<>+312(SB)/8, $0x3F8000003F800000
-DATA attnExp8<>+320(SB)/8, $0xC2D00000C2D00000 // expMin
-DATA attnExp8<>+328(SB)/8, $0xC2D00000C2D00000
-DATA attnExp8<>+336(SB)/8, $0xC2D00000C2D00000
-DATA attnExp8<>+344(SB)/8, $0xC2D00000C2D00000
-DATA attnExp8<>+352(SB)/8, $0x42B2000042B20000 // expMax
-DATA attnExp8<>+360(SB)/8, $0x42B2000042B20000
-DATA attnExp8<>+368(SB)/8, $0x42B2000042B20000
-DATA attnExp8<>+376(SB)/8, $0x42B2000042B20000
-DATA attnExp8<>+384(SB)/8, $0x3F8000003F800000 // 127 as an exponent
-DATA attnExp8<>+392(SB)/8, $0x3F8000003F800000
-DATA attnExp8<>+400(SB)/8, $0x3F8000003F800000
-DATA attnExp8<>+408(SB)/8, $0x3F8000003F800000
-DATA attnExp8<>+416(SB)/8, $0xFF800000FF800000 // -Inf
-DATA attnExp8<>+424(SB)/8, $0xFF800000FF800000
-DATA attnExp8<>+432(SB)/8, $0xFF800000FF800000
-DATA attnExp8<>+440(SB)/8, $0xFF800000FF800000
-GLOBL attnExp8<>(SB), RODATA|NOPTR, $448
-
 // 32 ones, then 32 zeros: a window that starts 32-v before the zeros admits the first v lanes.
 DATA attnValid<>+0(SB)/8, $-1
 DATA attnValid<>+8(SB)/8, $-1
@@ -752,45 +694,16 @@ DATA attnValid<>+240(SB)/8, $0
 DATA attnValid<>+248(SB)/8, $0
 GLOBL attnValid<>(SB), RODATA|NOPTR, $256
 
-// x = Exp(x); t, n and p are lost. 2^n is two factors, so that a subnormal result is rounded once.
-#define EXP(x, t, n, p) \
-	VMOVAPS      attnExp8<>+352(SB), p; \
-	VMINPS       x, p, x; \
-	VMOVAPS      attnExp8<>+320(SB), p; \
-	VMAXPS       x, p, x; \
-	VMOVAPS      attnExp8<>+32(SB), t; \
-	VFMADD231PS  attnExp8<>+0(SB), x, t; \
-	VSUBPS       attnExp8<>+32(SB), t, n; \
-	VFNMADD231PS attnExp8<>+64(SB), n, x; \
-	VFNMADD231PS attnExp8<>+96(SB), n, x; \
-	VMOVAPS      attnExp8<>+128(SB), p; \
-	VFMADD213PS  attnExp8<>+160(SB), x, p; \
-	VFMADD213PS  attnExp8<>+192(SB), x, p; \
-	VFMADD213PS  attnExp8<>+224(SB), x, p; \
-	VFMADD213PS  attnExp8<>+256(SB), x, p; \
-	VFMADD213PS  attnExp8<>+288(SB), x, p; \
-	VFMADD213PS  attnExp8<>+288(SB), x, p; \
-	VPSUBD       attnExp8<>+32(SB), t, t; \
-	VPSRAD       $1, t, n; \
-	VPSUBD       n, t, t; \
-	VPSLLD       $23, n, n; \
-	VPSLLD       $23, t, t; \
-	VPADDD       attnExp8<>+384(SB), n, n; \
-	VPADDD       attnExp8<>+384(SB), t, t; \
-	VMULPS       n, p, p; \
-	VMULPS       t, p, x
-
 // With R12 at the window of attnValid, s becomes -Inf where a lane does not exist.
 #define SCORE(off, s) \
 	VMOVUPS   off(R12), Y14; \
-	VMOVAPS   attnExp8<>+416(SB), s; \
-	VBLENDVPS Y14, off(DX), s, s
+	VBLENDVPS Y14, off(DX), Y15, s
 
 // A weight: Exp(s - Y4), or 0 where the lane does not exist.
-#define WEIGHT(off, x, t, n, p) \
+#define WEIGHT(off, x, t, n) \
 	VMOVUPS off(DX), x; \
 	VSUBPS  Y4, x, x; \
-	EXP(x, t, n, p); \
+	EXP8(x, t, n); \
 	VANDPS  off(R12), x, x; \
 	VMOVUPS x, off(DX)
 
@@ -807,6 +720,9 @@ TEXT ·softmaxAVX2(SB), NOSPLIT, $0-48
 	MOVQ corr+16(FP), BX
 	MOVQ valid+32(FP), R9
 	MOVQ n+40(FP), R10
+	MOVL         $0xFF800000, AX // -Inf
+	VMOVD        AX, X15
+	VPBROADCASTD X15, Y15
 
 	// The new maxima go to corr. A NaN score loses every comparison: it is the first operand of max, which yields the second.
 	XORQ R11, R11
@@ -844,8 +760,8 @@ maxima:
 	VMOVUPS Y3, 32(SI)
 	VSUBPS  Y2, Y0, Y0
 	VSUBPS  Y3, Y1, Y1
-	EXP(Y0, Y5, Y6, Y7)
-	EXP(Y1, Y8, Y9, Y10)
+	EXP8(Y0, Y5, Y6)
+	EXP8(Y1, Y8, Y9)
 	VMOVUPS Y0, (BX)
 	VMOVUPS Y1, 32(BX)
 	MOVQ    s+0(FP), DX
@@ -855,10 +771,10 @@ maxima:
 weights:
 	WINDOW
 	VBROADCASTSS (SI)(R11*4), Y4
-	WEIGHT(0, Y0, Y5, Y6, Y7)
-	WEIGHT(32, Y1, Y8, Y9, Y10)
-	WEIGHT(64, Y2, Y5, Y6, Y7)
-	WEIGHT(96, Y3, Y8, Y9, Y10)
+	WEIGHT(0, Y0, Y5, Y6)
+	WEIGHT(32, Y1, Y8, Y9)
+	WEIGHT(64, Y2, Y5, Y6)
+	WEIGHT(96, Y3, Y8, Y9)
 	VADDPS       Y2, Y0, Y0
 	VADDPS       Y3, Y1, Y1
 	VBROADCASTSS (BX)(R11*4), Y4

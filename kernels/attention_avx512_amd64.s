@@ -1,4 +1,5 @@
 #include "textflag.h"
+#include "exp_amd64.h"
 
 // Attention for AVX-512. A vector pair Z30, Z31 is 32 positions of a key's dimension, or 32 dimensions of a value; query i
 // of the tile has accumulators Z(2i), Z(2i+1).
@@ -618,54 +619,6 @@ loop:
 	VZEROUPPER
 	RET
 
-// Constants of Exp, see exp.go; the last is the identity of max.
-DATA attnExp<>+0(SB)/4, $0x3FB8AA3B  // log2E
-DATA attnExp<>+4(SB)/4, $0x4B400000  // toInt
-DATA attnExp<>+8(SB)/4, $0x3F317218  // ln2Hi
-DATA attnExp<>+12(SB)/4, $0xB102E308 // ln2Lo
-DATA attnExp<>+16(SB)/4, $0x3AB5112B // C6
-DATA attnExp<>+20(SB)/4, $0x3C091D81 // C5
-DATA attnExp<>+24(SB)/4, $0x3D2AAC7C // C4
-DATA attnExp<>+28(SB)/4, $0x3E2AAA48 // C3
-DATA attnExp<>+32(SB)/4, $0x3EFFFFFE // C2
-DATA attnExp<>+36(SB)/4, $0x3F800000 // 1
-DATA attnExp<>+40(SB)/4, $0xC2D00000 // expMin
-DATA attnExp<>+44(SB)/4, $0x42B20000 // expMax
-DATA attnExp<>+48(SB)/4, $0xFF800000 // -Inf
-GLOBL attnExp<>(SB), RODATA|NOPTR, $52
-
-#define LOADEXP \
-	VBROADCASTSS attnExp<>+0(SB), Z16; \
-	VBROADCASTSS attnExp<>+4(SB), Z17; \
-	VBROADCASTSS attnExp<>+8(SB), Z18; \
-	VBROADCASTSS attnExp<>+12(SB), Z19; \
-	VBROADCASTSS attnExp<>+16(SB), Z20; \
-	VBROADCASTSS attnExp<>+20(SB), Z21; \
-	VBROADCASTSS attnExp<>+24(SB), Z22; \
-	VBROADCASTSS attnExp<>+28(SB), Z23; \
-	VBROADCASTSS attnExp<>+32(SB), Z24; \
-	VBROADCASTSS attnExp<>+36(SB), Z25; \
-	VBROADCASTSS attnExp<>+40(SB), Z26; \
-	VBROADCASTSS attnExp<>+44(SB), Z27
-
-// x = Exp(x); t and p are lost. The scaling by 2^n rounds once, as the two factors of the reference do.
-#define EXP(x, t, p) \
-	VMINPS       x, Z27, x; \
-	VMAXPS       x, Z26, x; \
-	VMOVAPS      Z17, t; \
-	VFMADD231PS  Z16, x, t; \
-	VSUBPS       Z17, t, t; \
-	VFNMADD231PS Z18, t, x; \
-	VFNMADD231PS Z19, t, x; \
-	VMOVAPS      Z20, p; \
-	VFMADD213PS  Z21, x, p; \
-	VFMADD213PS  Z22, x, p; \
-	VFMADD213PS  Z23, x, p; \
-	VFMADD213PS  Z24, x, p; \
-	VFMADD213PS  Z25, x, p; \
-	VFMADD213PS  Z25, x, p; \
-	VSCALEFPS    t, p, x
-
 // func softmaxAVX512(s, m, corr, sum *float32, valid *[16]int32, n int)
 TEXT ·softmaxAVX512(SB), NOSPLIT, $0-48
 	MOVQ s+0(FP), DI
@@ -674,8 +627,8 @@ TEXT ·softmaxAVX512(SB), NOSPLIT, $0-48
 	MOVQ sum+24(FP), R8
 	MOVQ valid+32(FP), R9
 	MOVQ n+40(FP), R10
-	VBROADCASTSS attnExp<>+48(SB), Z15
-	LOADEXP
+	MOVL $0xFF800000, AX // -Inf
+	VPBROADCASTD AX, Z15
 
 	// The new maxima go to corr. A NaN score loses every comparison: it is the first operand of max, which yields the second.
 	XORQ R11, R11
@@ -714,7 +667,7 @@ maxima:
 	VMOVUPS (SI), Z0
 	VMOVUPS Z1, (SI)
 	VSUBPS  Z1, Z0, Z0
-	EXP(Z0, Z2, Z3)
+	EXP16(Z0, Z2, Z3)
 	VMOVUPS Z0, (BX)
 	XORQ    R11, R11
 
@@ -730,8 +683,8 @@ weights:
 	VMOVUPS      64(DI), Z1
 	VSUBPS       Z4, Z0, Z0
 	VSUBPS       Z4, Z1, Z1
-	EXP(Z0, Z2, Z3)
-	EXP(Z1, Z5, Z6)
+	EXP16(Z0, Z2, Z3)
+	EXP16(Z1, Z5, Z6)
 	VMOVAPS.Z    Z0, K1, Z0
 	VMOVAPS.Z    Z1, K2, Z1
 	VMOVUPS      Z0, (DI)
