@@ -17,7 +17,6 @@ type Checkpoint struct {
 	Name   string // base name of the folder
 	Config Config
 
-	dir      string                            // "" when not on disk
 	small    func(name string) ([]byte, error) // files beside the weights
 	weights  []*weightFile
 	stored   []*Tensor          // by stored name, vision included
@@ -37,7 +36,7 @@ func Open(dir string) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Checkpoint{Name: filepath.Base(abs), dir: abs}
+	c := &Checkpoint{Name: filepath.Base(abs)}
 	root := os.DirFS(abs)
 	c.small = func(name string) ([]byte, error) { return readSmall(root, name) }
 	return c.open(root, func(name string) (*weightFile, error) { return mapFile(abs, name) })

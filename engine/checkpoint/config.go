@@ -271,7 +271,7 @@ func (c *Config) readGeneration(f fields) {
 	g.MinP = number("min_p", 0, 1)
 	g.RepetitionPenalty = number("repetition_penalty", 1e-3, 1e3)
 	if f.has("top_k") {
-		v := f.integerOr("top_k", 0, 0, maxVocab)
+		v := max(0, f.integerOr("top_k", 0, -1, maxVocab)) // -1 is another way to say off
 		g.TopK = &v
 	}
 }

@@ -38,6 +38,9 @@ func (c *Checkpoint) Digest(ctx context.Context, progress func(done, total int64
 	}
 	sums := make(map[string]string, len(c.weights))
 	for _, w := range c.weights {
+		if err := ctx.Err(); err != nil {
+			return Digests{}, err
+		}
 		h := sha256.New()
 		err := w.feed(ctx, h, func(n int) {
 			done += int64(n)

@@ -276,8 +276,7 @@ func fp8Format(shape []int, rows, cols int) (Format, bool) {
 
 // activations asks the config how the inputs of m are quantised, and reads the scale that needs.
 func (c *Checkpoint) activations(m *Matrix, t Tensor, suffix string, divides bool) error {
-	stored := strings.TrimSuffix(strings.TrimSuffix(t.Name, "_packed"), ".weight")
-	scheme, err := c.quant.scheme(moduleNames(m.Name, stored), m.Name != "embed_tokens")
+	scheme, err := c.quant.scheme(moduleNames(m.Name, storedModule(&t)), m.Name != "embed_tokens")
 	if err != nil || scheme == None {
 		return err
 	}

@@ -42,6 +42,11 @@ func moduleNames(logical, stored string) []string {
 	return names
 }
 
+// storedModule is the module of a weight, as its export names it.
+func storedModule(t *Tensor) string {
+	return strings.TrimSuffix(strings.TrimSuffix(t.Name, "_packed"), ".weight")
+}
+
 // buffer tells tensors that some exporters store although they are computed.
 func buffer(logical string) bool { return strings.HasSuffix(logical, "rotary_emb.inv_freq") }
 

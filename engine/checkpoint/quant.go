@@ -321,17 +321,25 @@ func matchers(f fields, key string) ([]matcher, error) {
 			return nil, fmt.Errorf("%s: %s%s: entry of %d bytes, the limit is %d", f.file, f.path, key, len(s), maxPatternBytes)
 		}
 		if expr, ok := strings.CutPrefix(s, "re:"); ok {
-			var err error
-			if m.fast, err = regexp.Compile(`^(?:` + expr + `)`); err != nil {
-				if m.slow, err = regexp2.Compile(`^(?:`+expr+`)`, regexp2.None); err != nil {
-					return nil, fmt.Errorf("%s: %s%s: %s: %w", f.file, f.path, key, clip(s), err)
-				}
-				m.slow.MatchTimeout = slowMatchTimeout
+			if err := m.compile(`^(?:` + expr + `)`); err != nil {
+				return nil, fmt.Errorf("%s: %s%s: %s: %w", f.file, f.path, key, clip(s), err)
 			}
 		}
 		out = append(out, m)
 	}
 	return out, nil
+}
+
+// compile takes the engine whose time is bounded where it can; look-around needs the other, with a limit.
+func (m *matcher) compile(expr string) (err error) {
+	m.fast, err = regexp.Compile(expr)
+	if err == nil || !strings.Contains(expr, "(?=") && !strings.Contains(expr, "(?!") && !strings.Contains(expr, "(?<") {
+		return err
+	}
+	if m.slow, err = regexp2.Compile(expr, regexp2.None); err == nil {
+		m.slow.MatchTimeout = slowMatchTimeout
+	}
+	return err
 }
 
 func (m matcher) matches(names []string, class string) (bool, error) {

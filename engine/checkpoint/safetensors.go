@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -37,6 +38,9 @@ var dtypeBits = map[DType]int64{
 func parseSafetensors(file string, image []byte) ([]*Tensor, error) {
 	if len(image) < 8 {
 		return nil, fmt.Errorf("%s: %d bytes is too short for a safetensors file: truncated?", file, len(image))
+	}
+	if bytes.HasPrefix(image, []byte("version https://git-lfs")) {
+		return nil, fmt.Errorf("%s: a Git LFS pointer, not the weights: fetch them with git lfs pull", file)
 	}
 	n := binary.LittleEndian.Uint64(image)
 	if n > maxHeaderBytes {
