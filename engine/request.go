@@ -48,6 +48,7 @@ type Result struct {
 	CachedTokens    int
 	OutputTokens    int // end token excluded
 	ReasoningTokens int
+	IncompleteCall  string // raw text of a tool call that the output ended in, "" if none
 	Timings         Timings
 }
 
