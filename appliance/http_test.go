@@ -3,6 +3,7 @@ package appliance
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -384,9 +385,9 @@ func TestKeepAliveConnection(t *testing.T) {
 	e.set(text("a", "b"))
 	url, _ := serve(t, e, nil)
 	var dials int
-	client := &http.Client{Transport: &http.Transport{DialContext: nil, Dial: func(network, addr string) (net.Conn, error) {
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		dials++
-		return net.Dial(network, addr)
+		return new(net.Dialer).DialContext(ctx, network, addr)
 	}}}
 	bodies := []string{hello, strings.Replace(hello, "{", `{"stream":true,`, 1), `{"messages":[]}`}
 	for i := range 2000 {

@@ -276,7 +276,7 @@ func span(low, high float64) string {
 	return "between " + trim(low) + " and " + trim(high)
 }
 
-func trim(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+func trim(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // integer is a whole number between low and high. 5 and 5.0 are whole, 1.5 and "5" are not.
 func (n *node) integer(low, high int64) (int64, error) {
