@@ -9,7 +9,7 @@ import (
 // benchCase is a cache of n positions of one KV head of 256 dimensions, all pages distinct, and rows whose last one sees all.
 func benchCase(b *testing.B, format KVFormat, group, rows, n int) *attnCase {
 	rng := rand.New(rand.NewPCG(1, 1))
-	l := KVLayout{format, 1, 256}
+	l := KVLayout{Format: format, Heads: 1, Dim: 256}
 	c := &attnCase{l: l, group: group, stride: group * l.Dim, scale: 1.0 / 16, kScale: 1, vScale: 1}
 	for range (n + 31) / 32 {
 		page := make([]byte, l.Bytes())

@@ -1,5 +1,7 @@
 package kernels
 
+import "math"
+
 // attendGeneric defines the bits: every row and head by itself, segment by segment.
 func (l KVLayout) attendGeneric(out, q []float32, stride, rows, group int, lens []int, pages [][]byte, head int,
 	c, r float32, s *AttnScratch) {
@@ -48,19 +50,30 @@ func (l KVLayout) segmentGeneric(part, q []float32, group, length int, pages [][
 			valid := min(PagePositions, length-page*PagePositions)
 			l.decode(k, l.keys(pages[page], head))
 			l.decode(v, l.values(pages[page], head))
-			m = attendPageGeneric(acc, &sum, m, qs, k, v, valid)
+			m = attendPageGeneric(acc, &sum, m, qs, k, v, l.missing(page), valid)
 		}
 		p[0], p[1] = m, sumTree(&sum)
 	}
 }
 
+// missing is how many leading positions of a page do not exist: their scores are −Inf, so their weights are 0.
+func (l KVLayout) missing(page int) int {
+	if page > 0 {
+		return 0
+	}
+	return l.First
+}
+
 // attendPageGeneric takes the valid positions of a page, keys k [dim][32] and values v [32][dim], into a running softmax.
-func attendPageGeneric(acc []float32, sum *[16]float32, m float32, q, k, v []float32, valid int) float32 {
+func attendPageGeneric(acc []float32, sum *[16]float32, m float32, q, k, v []float32, missing, valid int) float32 {
 	var p [PagePositions]float32
 	newM := m
 	for i := range valid {
 		for d, x := range q {
 			p[i] = fma32(x, k[d*PagePositions+i], p[i])
+		}
+		if i < missing {
+			p[i] = float32(math.Inf(-1))
 		}
 		if p[i] > newM {
 			newM = p[i]

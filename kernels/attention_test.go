@@ -153,24 +153,24 @@ func TestAttend(t *testing.T) {
 		for _, format := range kvFormats {
 			for group := 1; group <= 6; group++ {
 				dim := []int{16, 32, 64, 24}[group%4]
-				check(KVLayout{format, 2, dim}, group, []int{1})
-				check(KVLayout{format, 2, dim}, group, []int{30, 31, 32, 33, 34, 35})
-				check(KVLayout{format, 1, dim}, group, []int{70, 3, 70, 65})
+				check(KVLayout{Format: format, Heads: 2, Dim: dim}, group, []int{1})
+				check(KVLayout{Format: format, Heads: 2, Dim: dim}, group, []int{30, 31, 32, 33, 34, 35})
+				check(KVLayout{Format: format, Heads: 1, Dim: dim}, group, []int{70, 3, 70, 65})
 			}
 			for _, dim := range []int{40, 128, 256} {
-				check(KVLayout{format, 2, dim}, 4, []int{40 + rng.IntN(60)})
-				check(KVLayout{format, 1, dim}, 3, []int{62, 63, 64, 65, 66})
+				check(KVLayout{Format: format, Heads: 2, Dim: dim}, 4, []int{40 + rng.IntN(60)})
+				check(KVLayout{Format: format, Heads: 1, Dim: dim}, 3, []int{62, 63, 64, 65, 66})
 			}
-			check(KVLayout{format, 1, 32}, 4, []int{511})
-			check(KVLayout{format, 1, 32}, 6, []int{1025 + rng.IntN(100)})
-			check(KVLayout{format, 1, 16}, 5, []int{512, 513, 514})
-			check(KVLayout{format, 1, 32}, 1, []int{1100, 1, 600, 513, 1024})
+			check(KVLayout{Format: format, Heads: 1, Dim: 32}, 4, []int{511})
+			check(KVLayout{Format: format, Heads: 1, Dim: 32}, 6, []int{1025 + rng.IntN(100)})
+			check(KVLayout{Format: format, Heads: 1, Dim: 16}, 5, []int{512, 513, 514})
+			check(KVLayout{Format: format, Heads: 1, Dim: 32}, 1, []int{1100, 1, 600, 513, 1024})
 		}
 		many := make([]int, 40) // more than a block of queries
 		for i := range many {
 			many[i] = i + 500
 		}
-		check(KVLayout{KVBF16, 1, 16}, 4, many)
+		check(KVLayout{Format: KVBF16, Heads: 1, Dim: 16}, 4, many)
 	})
 }
 
@@ -181,7 +181,7 @@ func TestAttendSegments(t *testing.T) {
 		for _, format := range kvFormats {
 			for _, n := range []int{1, 512, 513, 1600} {
 				for _, dim := range []int{24, 32} {
-					c := newAttnCase(t, rng, KVLayout{format, 1, dim}, 5, []int{n})
+					c := newAttnCase(t, rng, KVLayout{Format: format, Heads: 1, Dim: dim}, 5, []int{n})
 					want := c.attend(0, 0, 1, new(AttnScratch))
 					segments := Segments(n)
 					part := guarded(t, make([]float32, segments*c.group*c.l.PartFloats()))
@@ -209,7 +209,7 @@ func TestAttendExtremes(t *testing.T) {
 			{"equal", 1, 1, 1}, {"huge", 1e15, 1e15, 1}, {"hugely negative", -1e15, 1e15, 1},
 			{"minus infinity", -inf, 1, 0}, {"infinity", inf, 1, nan}, {"NaN query", nan, 1, nan}, {"NaN key", 1, nan, nan},
 		} {
-			l := KVLayout{KVF32, 1, 32}
+			l := KVLayout{Format: KVF32, Heads: 1, Dim: 32}
 			for _, n := range []int{1, 33, 600} {
 				pages := make([][]byte, (n+31)/32)
 				k, v, q := make([]float32, 32), make([]float32, 32), make([]float32, 32)
@@ -241,7 +241,7 @@ func TestAttendPoison(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(8, 1))
 		for _, group := range []int{1, 3, 4, 6} {
-			c := newAttnCase(t, rng, KVLayout{KVF32, 1, 32}, group, []int{33, 34, 35, 36})
+			c := newAttnCase(t, rng, KVLayout{Format: KVF32, Heads: 1, Dim: 32}, group, []int{33, 34, 35, 36})
 			bad := make([]float32, 32)
 			for d := range bad {
 				bad[d] = float32(math.NaN())
@@ -260,7 +260,7 @@ func TestAttendPoison(t *testing.T) {
 }
 
 func TestAttendRefusesMisuse(t *testing.T) {
-	l := KVLayout{KVF32, 1, 8}
+	l := KVLayout{Format: KVF32, Heads: 1, Dim: 8}
 	page, q := make([]byte, l.Bytes()), make([]float32, 8)
 	for name, call := range map[string]func(){
 		"no length": func() { l.Attend(q, q, 8, 1, 1, []int{0}, [][]byte{page}, 0, 1, 1, 1, new(AttnScratch)) },

@@ -2,7 +2,10 @@
 
 package kernels
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // The tiled walk shared by all assembly levels. Queries (row × head of the group) are taken 12 at a time, so that a key or
 // value in a register meets 12 of them; a block of tiles shares one conversion of each page to float32. Slots of a tile
@@ -125,6 +128,7 @@ func (b *attnBlock) visit(first, page int, k, v, ahead unsafe.Pointer, format KV
 	t := b.tile(first / tileQueries)
 	corr := b.s[tileStep:]
 	tileScores(&b.s[0], &t.q[0], k, v, format, b.l.Dim, n)
+	b.hide(b.l.missing(page), n)
 	tileSoftmax(&b.s[0], &t.m[0], &corr[0], &t.sum[0], b.valid, n)
 	if equal {
 		tileValues(&t.acc[0], &b.s[0], &corr[0], v, ahead, format, b.l.Dim, int(most), n)
@@ -145,6 +149,15 @@ func (b *attnBlock) visit(first, page int, k, v, ahead unsafe.Pointer, format KV
 			}
 		}
 		i = j
+	}
+}
+
+// hide makes the scores of a page's first positions −Inf.
+func (b *attnBlock) hide(missing, queries int) {
+	for i := range queries {
+		for pos := range missing {
+			b.s[i*PagePositions+pos] = float32(math.Inf(-1))
+		}
 	}
 }
 

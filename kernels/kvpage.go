@@ -43,6 +43,7 @@ type KVLayout struct {
 	Format KVFormat
 	Heads  int // key/value heads
 	Dim    int // a multiple of 8
+	First  int // positions before it do not exist, whatever a row's length; 0 for the target, 1 for an MTP layer
 }
 
 // Bytes is the size of the slice, a multiple of 64.
