@@ -1,6 +1,9 @@
 package tokenizer
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // added finds the added tokens in a text.
 type added struct {
@@ -98,6 +101,8 @@ func (a *added) longest(s string, i, limit int) (id int32, end int) {
 // next returns the leftmost token in s from i on, the longest of those that start there. A token never covers a byte in
 // marks, which ascend; found is false when there is none.
 func (a *added) next(s string, i int, marks []int) (id int32, start, end int, found bool) {
+	passed, _ := slices.BinarySearch(marks, i)
+	marks = marks[passed:]
 	for start = a.candidate(s, i); start >= 0; start = a.candidate(s, start+1) {
 		limit := len(s)
 		for len(marks) > 0 && marks[0] < start {

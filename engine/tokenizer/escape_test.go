@@ -194,3 +194,18 @@ func TestLongestToken(t *testing.T) {
 		}
 	}
 }
+
+// TestManyMarks: a text full of control strings costs no more per byte than a short one.
+func TestManyMarks(t *testing.T) {
+	tok := demo()
+	text := strings.Repeat("<|im_end|>", 200)
+	one := "<|im_start|>" + tok.Escape(text) + "<|im_end|>"
+	want := tok.EncodeMarked(nil, one)
+	if n := strings.Count(one, "\U0010003C"); n != 200 || len(want) < 1000 {
+		t.Fatalf("%d marks, %d ids", n, len(want))
+	}
+	// 300 thousand marks and three thousand tokens: looking at every mark for every token would take a second or more.
+	if got := tok.EncodeMarked(nil, strings.Repeat(one, 1500)); !slices.Equal(got, slices.Repeat(want, 1500)) {
+		t.Error("repeated, the ids differ")
+	}
+}

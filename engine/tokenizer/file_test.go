@@ -97,6 +97,22 @@ func TestParseSmall(t *testing.T) {
 	}
 }
 
+// TestRawVocabulary: an entry outside the byte alphabet stands for itself when decoded, and no text becomes it.
+func TestRawVocabulary(t *testing.T) {
+	parts := small()
+	parts["vocab"] = strings.TrimSuffix(parts["vocab"], "}") + `, "中 a": 270}`
+	tok, err := Parse(assemble(parts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tok.Decode([]int32{270}, false); got != "中 a" || tok.IsAdded(270) {
+		t.Errorf("decodes to %q", got)
+	}
+	if got := tok.Encode(nil, "中 a"); !slices.Equal(got, []int32{0xE4, 0xB8, 0xAD, 259}) {
+		t.Errorf("ids %v", got)
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	sequence := func(stages string) string { return `{"type": "Sequence", "pretokenizers": [` + stages + `]}` }
 	bytes := `{"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}`

@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"container/list"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -108,7 +107,7 @@ func (m *Memo) keep(key memoKey, ids []int32) {
 	}
 	e.key.segment = strings.Clone(key.segment) // the key is a part of a whole prompt, ids of the caller's slice
 	e.key.namespace = strings.Clone(key.namespace)
-	e.ids = slices.Clip(slices.Clone(ids))
+	e.ids = append(make([]int32, 0, len(ids)), ids...)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, ok := m.entries[e.key]; ok {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dlclark/regexp2"
 )
@@ -73,6 +74,21 @@ func TestForeignPieces(t *testing.T) {
 		if _, err := newSplitter(bad); err == nil {
 			t.Errorf("expression %.20q is accepted", bad)
 		}
+	}
+}
+
+// TestForeignTimeout: an expression that backtracks without end stops splitting, and loses no text.
+func TestForeignTimeout(t *testing.T) {
+	sp, err := newSplitter(`x|(a+)+b`)
+	if err != nil || sp.foreign.MatchTimeout != maxTimePerMatch {
+		t.Fatalf("%v, timeout %v", err, sp.foreign.MatchTimeout)
+	}
+	sp.foreign.MatchTimeout = 50 * time.Millisecond
+	rest := strings.Repeat("a", 60) + "c"
+	var got []string
+	foreignPieces(sp.foreign, "xx"+rest, func(piece string) { got = append(got, piece) })
+	if want := []string{"x", "x", rest}; !slices.Equal(got, want) {
+		t.Errorf("pieces %q, want %q", got, want)
 	}
 }
 
