@@ -23,6 +23,9 @@ func swapped(r rune) rune { return swapBase + r }
 // templates put other text right beside s (perhaps after trimming it), so is the start of one at the end of s, and the first
 // code point of s where it could complete one. White space is never swapped, so trimming an escaped text and escaping a
 // trimmed one differ at most in such marks, never in what they read back to. Bytes that are no UTF-8 become U+FFFD.
+//
+// What a template compares or looks up (roles, keys that it reads by name) must not be escaped: "name" could stand inside
+// <|repo_name|>, so it is marked.
 func (t *Tokenizer) Escape(s string) string {
 	s = validText(s)
 	marks := t.added.risks(s)
