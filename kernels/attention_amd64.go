@@ -139,19 +139,6 @@ func scaleAdd(dst, src []float32, a, b float32) {
 	scaleAddGeneric(dst, src, a, b)
 }
 
-// tileSize is the size of kernel for n queries.
-func tileSize(n int) int {
-	switch {
-	case n <= 4:
-		return 4
-	case n <= 6:
-		return 6
-	}
-	return 12
-}
-
-func offset(p *float32, n int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(p), 4*n)) }
-
 // Assembly: one loop per number of queries and stored format, see tileScores and tileValues.
 
 //go:noescape

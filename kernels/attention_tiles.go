@@ -1,4 +1,4 @@
-//go:build amd64
+//go:build amd64 || arm64
 
 package kernels
 
@@ -230,3 +230,16 @@ func (l KVLayout) segmentTile(part, q []float32, group, length int, pages [][]by
 		}
 	}
 }
+
+// tileSize is the size of kernel for n queries.
+func tileSize(n int) int {
+	switch {
+	case n <= 4:
+		return 4
+	case n <= 6:
+		return 6
+	}
+	return 12
+}
+
+func offset(p *float32, n int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(p), 4*n)) }
