@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -154,7 +155,12 @@ func (c *Checkpoint) shards(entries []fs.DirEntry) (names []string, index map[st
 		}
 		names = sortedKeys(files)
 	}
+	if index == nil {
+		err = checkNumbers(names)
+	}
 	switch {
+	case err != nil:
+		return nil, nil, err
 	case len(names) == 0 && len(foreign) > 0:
 		return nil, nil, unsupportedf(foreign[0], "a weight file of this kind", "want safetensors")
 	case len(names) == 0:
@@ -163,6 +169,26 @@ func (c *Checkpoint) shards(entries []fs.DirEntry) (names []string, index map[st
 		return nil, nil, fmt.Errorf("%d weight files, the limit is %d", len(names), maxShards)
 	}
 	return names, index, nil
+}
+
+// checkNumbers finds gaps in names like model-00001-of-00015.safetensors, which tell an incomplete download from a whole one
+// where no index does.
+func checkNumbers(names []string) error {
+	for _, n := range names {
+		prefix, rest, ok := strings.Cut(strings.TrimSuffix(n, ".safetensors"), "-of-")
+		total, err := strconv.Atoi(rest)
+		if !ok || err != nil || total > maxShards || len(rest) != 5 || len(prefix) < 5 {
+			continue
+		}
+		stem := prefix[:len(prefix)-5]
+		for i := range total {
+			if want := fmt.Sprintf("%s%05d-of-%s.safetensors", stem, i+1, rest); !slices.Contains(names, want) {
+				return fmt.Errorf("%s does not exist beside %s: download incomplete?", want, n)
+			}
+		}
+		return nil
+	}
+	return nil
 }
 
 func (c *Checkpoint) readIndex() (map[string]string, error) {

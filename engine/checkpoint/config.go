@@ -27,7 +27,7 @@ type Config struct {
 	RopeTheta        float64
 	RotaryDims       int    // leading dimensions of a head that are rotated; even
 	FullAttention    []bool // [Layers]; the others are GatedDeltaNet
-	Tied             bool   // the head is the embedding
+	Tied             bool   // the head is embed_tokens, and lm_head is not stored or not used
 	OutputGate       string // of GatedDeltaNet: "silu" or "sigmoid"
 	MTPLayers        int    // 0 or 1, as configured; HasMTP says whether the tensors are there
 	EOS              []int

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -93,6 +94,9 @@ func (w *weightFile) feed(ctx context.Context, h hash.Hash, step func(int)) erro
 		return err
 	}
 	defer f.Close()
+	if st, err := f.Stat(); err != nil || !w.info.describes(st) {
+		return errors.Join(fmt.Errorf("%s has changed since it was opened: load the model again", w.info.Path), err)
+	}
 	buf := make([]byte, digestChunkBytes)
 	for {
 		n, err := io.ReadFull(f, buf)

@@ -19,6 +19,18 @@ type FileInfo struct {
 	Inode   uint64 // 0 where there is none
 }
 
+// describes tells whether st is still the file that was opened.
+func (i FileInfo) describes(st fs.FileInfo) bool {
+	return st.Size() == i.Size && st.ModTime().Equal(i.ModTime) && inode(st) == i.Inode
+}
+
+func inode(st fs.FileInfo) uint64 {
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		return sys.Ino
+	}
+	return 0
+}
+
 // weightFile is an open weight file: its image is mapped, or a copy in memory for file systems that cannot map.
 type weightFile struct {
 	info   FileInfo
@@ -41,10 +53,7 @@ func mapFile(dir, name string) (*weightFile, error) {
 	if !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a regular file", path)
 	}
-	w := &weightFile{info: FileInfo{Path: path, Size: st.Size(), ModTime: st.ModTime()}}
-	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
-		w.info.Inode = sys.Ino
-	}
+	w := &weightFile{info: FileInfo{Path: path, Size: st.Size(), ModTime: st.ModTime(), Inode: inode(st)}}
 	if st.Size() == 0 || int64(int(st.Size())) != st.Size() {
 		return w, nil // nothing to map: the header check refuses it
 	}

@@ -42,6 +42,8 @@ func TestHostileSafetensors(t *testing.T) {
 		{"two values", image(`{}{}`, 0), "header: not JSON: invalid character '{' after top-level value"},
 		{"a list", image(` []`, 0), "header does not begin with {"},
 		{"deep", image(`{"a":`+strings.Repeat(`[`, 5000)+strings.Repeat(`]`, 5000)+`}`, 0), "header: tensor a: nested deeper than 32"},
+		{"many values", image(`{"a":[`+strings.Repeat(`0,`, 100)+`0]}`, 0), "header: tensor a: more than 32 values"},
+		{"much metadata", image(`{"__metadata__":[`+strings.Repeat(`0,`, 1<<20)+`0]}`, 0), "header: tensor __metadata__: more than 1048576 values"},
 		{"very deep", image(`{"a":`+strings.Repeat(`[`, 1<<20)+strings.Repeat(`]`, 1<<20)+`}`, 0), "header: not JSON: "},
 		{"name twice", image(`{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}`, 4), "header: tensor a appears twice"},
 		{"member twice", image(`{"a":{"dtype":"U8","dtype":"I8","shape":[4],"data_offsets":[0,4]}}`, 4), `header: tensor a: key "dtype" appears twice`},
@@ -213,6 +215,8 @@ func TestHostileFolder(t *testing.T) {
 		}, "model.safetensors: tensor "},
 		{"shard missing", "tiny-b-bf16", func(f fstest.MapFS) error { delete(f, shard2); return nil }, shard2 + " is named by model.safetensors.index.json and does not exist"},
 		{"shard outside", "tiny-b-bf16", func(f fstest.MapFS) error { return replace(f, indexFile, shard1, "../"+shard1) }, "want the name of a .safetensors file in the same folder"},
+		{"shard missing without index", "tiny-b-bf16", func(f fstest.MapFS) error { delete(f, shard2); delete(f, indexFile); return nil },
+			shard2 + " does not exist beside " + shard1},
 		{"wrong shard", "tiny-b-bf16", func(f fstest.MapFS) error {
 			return replace(f, indexFile, `"lm_head.weight": "`+shard1, `"lm_head.weight": "`+shard2)
 		}, "tensor lm_head.weight is not in " + shard2},

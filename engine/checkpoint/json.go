@@ -19,7 +19,7 @@ func parseObject(file string, b []byte) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	v, err := decodeValue(dec, 0)
+	v, err := decodeValue(dec, 0, maxJSONValues)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -46,13 +46,26 @@ func strictDecoder(b []byte) (*json.Decoder, error) {
 	return dec, nil
 }
 
-func decodeValue(dec *json.Decoder, depth int) (any, error) {
-	t, err := dec.Token()
+// decodeValue builds the next value of a stream, of at most limit values: a byte of JSON can cost tens of bytes of memory.
+func decodeValue(dec *json.Decoder, depth, limit int) (any, error) {
+	return (&builder{dec: dec, left: limit, limit: limit}).value(depth)
+}
+
+type builder struct {
+	dec         *json.Decoder
+	left, limit int // values that may still come, of how many
+}
+
+func (b *builder) value(depth int) (any, error) {
+	t, err := b.dec.Token()
 	if err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return nil, fmt.Errorf("not JSON: %w", err)
+	}
+	if b.left--; b.left < 0 {
+		return nil, fmt.Errorf("more than %d values", b.limit)
 	}
 	d, ok := t.(json.Delim)
 	if !ok {
@@ -62,32 +75,40 @@ func decodeValue(dec *json.Decoder, depth int) (any, error) {
 		return nil, fmt.Errorf("nested deeper than %d", maxJSONDepth)
 	}
 	if d == '[' {
-		var list []any
-		for dec.More() {
-			v, err := decodeValue(dec, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
-		}
-		_, err := dec.Token()
-		return list, err
+		return b.list(depth)
 	}
+	return b.object(depth)
+}
+
+func (b *builder) list(depth int) ([]any, error) {
+	var list []any
+	for b.dec.More() {
+		v, err := b.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	_, err := b.dec.Token()
+	return list, err
+}
+
+func (b *builder) object(depth int) (map[string]any, error) {
 	m := map[string]any{}
-	for dec.More() {
-		k, err := dec.Token()
+	for b.dec.More() {
+		k, err := b.dec.Token()
 		if err != nil {
 			return nil, err
 		}
 		key, _ := k.(string)
 		if _, ok := m[key]; ok {
-			return nil, fmt.Errorf("key %q appears twice", key)
+			return nil, fmt.Errorf("key %q appears twice", clip(key))
 		}
-		if m[key], err = decodeValue(dec, depth+1); err != nil {
+		if m[key], err = b.value(depth + 1); err != nil {
 			return nil, err
 		}
 	}
-	_, err = dec.Token()
+	_, err := b.dec.Token()
 	return m, err
 }
 

@@ -11,6 +11,8 @@ const (
 	maxSmallFile    = 64 << 20  // bytes of one file beside the weights; tokenizer.json has 20 MB at most
 	maxConfigBytes  = 16 << 20  // config.json of the mixed 27B has 100 KB
 	maxJSONDepth    = 32        // config.json nests 5 deep
+	maxJSONValues   = 1 << 20   // of one file; the index of the 27B has 2,200, its mixed config 1,500
+	maxEntryValues  = 32        // of one tensor's entry in a header: three members and the numbers in them
 	maxPatterns     = 1 << 16   // names and wildcards of a quantisation config
 	maxPatternBytes = 1024      // one of them
 

@@ -146,7 +146,7 @@ func (c *Checkpoint) modelOptNVFP4(m *Matrix, t Tensor) error {
 func (c *Checkpoint) packedNVFP4(m *Matrix, t Tensor) error {
 	global, ok := c.take(m.Name + ".weight_global_scale")
 	if t.DType != dtypeU8 || !ok {
-		what := fmt.Sprintf("weight_packed of %s without weight_global_scale", t.DType)
+		what := fmt.Sprintf("weight_packed of %s without weight_global_scale (MXFP4?)", t.DType)
 		if t.DType != dtypeU8 {
 			what = fmt.Sprintf("weight_packed of %s", t.DType)
 		}

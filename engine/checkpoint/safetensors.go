@@ -67,6 +67,9 @@ func parseSafetensors(file string, image []byte) ([]*Tensor, error) {
 	return tensors, nil
 }
 
+// metadataKey is the one name in a header that is no tensor: strings for people.
+const metadataKey = "__metadata__"
+
 func parseHeader(header []byte) ([]*Tensor, error) {
 	dec, err := strictDecoder(header)
 	if err != nil {
@@ -87,11 +90,15 @@ func parseHeader(header []byte) ([]*Tensor, error) {
 			return nil, fmt.Errorf("tensor %s appears twice", clip(name))
 		}
 		seen[name] = true
-		v, err := decodeValue(dec, 1)
+		limit := maxEntryValues
+		if name == metadataKey {
+			limit = maxJSONValues
+		}
+		v, err := decodeValue(dec, 1, limit)
 		if err != nil {
 			return nil, fmt.Errorf("tensor %s: %w", clip(name), err)
 		}
-		if name == "__metadata__" {
+		if name == metadataKey {
 			continue
 		}
 		t, err := parseEntry(name, v)
