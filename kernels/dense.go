@@ -45,7 +45,7 @@ func (d *Dense) Mul(y []float32, stride int, in *Input, p0, p1 int, s *Scratch) 
 	case in.Rows == 1:
 		d.w.mulRow(y, in.X, p0, p1, s, nil)
 	default:
-		d.w.mulTiled(y, stride, in, p0, p1, s, tileCols, nil)
+		d.w.mulRows(y, stride, in, p0, p1, s, tileCols, nil)
 	}
 }
 

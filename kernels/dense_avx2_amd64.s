@@ -270,6 +270,125 @@ TEXT ·rowBF16x1AVX2(SB), NOSPLIT, $0-8
 	HIGH_HALVES
 	ROW1(PAIR_BF16, ONE_BF16)
 
+// Few rows: 2 to 4 rows of x at SI, R13, R14, R15. Two rows take two panels at R8 and R9, sums Y8..Y11 and Y12..Y15; three
+// and four take one, sums Y8, Y9 of row 0 and so on.
+
+#define MUL2(at, wa, wb, x, s0, s1, s2, s3, s4, s5, s6, s7) \
+	VBROADCASTSS at(SI), x;  \
+	VFMADD231PS  wa, x, s0;  \
+	VFMADD231PS  wb, x, s1;  \
+	VBROADCASTSS at(R13), x; \
+	VFMADD231PS  wa, x, s2;  \
+	VFMADD231PS  wb, x, s3
+
+#define MUL3(at, wa, wb, x, s0, s1, s2, s3, s4, s5, s6, s7) \
+	MUL2(at, wa, wb, x, s0, s1, s2, s3, s4, s5, s6, s7); \
+	VBROADCASTSS at(R14), x; \
+	VFMADD231PS  wa, x, s4;  \
+	VFMADD231PS  wb, x, s5
+
+#define MUL4(at, wa, wb, x, s0, s1, s2, s3, s4, s5, s6, s7) \
+	MUL3(at, wa, wb, x, s0, s1, s2, s3, s4, s5, s6, s7); \
+	VBROADCASTSS at(R15), x; \
+	VFMADD231PS  wa, x, s6;  \
+	VFMADD231PS  wb, x, s7
+
+#define FEW_PANELS2(OP) OP(MUL2, R8, Y8, Y9, Y12, Y13, Y8, Y8, Y8, Y8); OP(MUL2, R9, Y10, Y11, Y14, Y15, Y8, Y8, Y8, Y8)
+#define FEW_PANELS3(OP) OP(MUL3, R8, Y8, Y9, Y10, Y11, Y12, Y13, Y8, Y8)
+#define FEW_PANELS4(OP) OP(MUL4, R8, Y8, Y9, Y10, Y11, Y12, Y13, Y14, Y15)
+
+#define FEW_PAIR(MUL, w, s0, s1, s2, s3, s4, s5, s6, s7) \
+	VMOVDQU    (w), Y2;       \
+	VMOVDQU    32(w), Y3;     \
+	PREFETCHT0 2048(w);       \
+	VPSLLD     $16, Y2, Y4;   \
+	VPSLLD     $16, Y3, Y5;   \
+	VPAND      Y7, Y2, Y2;    \
+	VPAND      Y7, Y3, Y3;    \
+	MUL(0, Y4, Y5, Y0, s0, s1, s2, s3, s4, s5, s6, s7); \
+	MUL(4, Y2, Y3, Y1, s0, s1, s2, s3, s4, s5, s6, s7); \
+	ADDQ       $64, w
+
+#define FEW_ONE(MUL, w, s0, s1, s2, s3, s4, s5, s6, s7) \
+	VMOVDQU (w), Y4;      \
+	VMOVDQU 32(w), Y5;    \
+	VPSLLD  $16, Y4, Y4;  \
+	VPSLLD  $16, Y5, Y5;  \
+	MUL(0, Y4, Y5, Y0, s0, s1, s2, s3, s4, s5, s6, s7)
+
+#define FEW_STORE(a, b) \
+	VMOVUPS a, (BX);   \
+	VMOVUPS b, 32(BX); \
+	ADDQ    DX, BX
+
+#define FEW_STORE2 \
+	VMOVUPS Y8, (BX);    \
+	VMOVUPS Y9, 32(BX);  \
+	VMOVUPS Y10, 64(BX); \
+	VMOVUPS Y11, 96(BX); \
+	ADDQ    DX, BX;      \
+	VMOVUPS Y12, (BX);   \
+	VMOVUPS Y13, 32(BX); \
+	VMOVUPS Y14, 64(BX); \
+	VMOVUPS Y15, 96(BX)
+
+#define FEW_STORE3 FEW_STORE(Y8, Y9); FEW_STORE(Y10, Y11); FEW_STORE(Y12, Y13)
+#define FEW_STORE4 FEW_STORE3; FEW_STORE(Y14, Y15)
+
+// a *fewArgs: y 0, stride 8, x 16, xStride 24, w 32, panel 40, cols 48.
+#define FEW(PANELS, STORE) \
+	MOVQ a+0(FP), AX;        \
+	MOVQ 0(AX), BX;          \
+	MOVQ 8(AX), DX;          \
+	MOVQ 16(AX), SI;         \
+	MOVQ 24(AX), DI;         \
+	MOVQ 32(AX), R8;         \
+	MOVQ 48(AX), CX;         \
+	MOVQ 40(AX), AX;         \
+	LEAQ (SI)(DI*1), R13;    \
+	LEAQ (R13)(DI*1), R14;   \
+	LEAQ (R14)(DI*1), R15;   \
+	LEAQ (R8)(AX*1), R9;     \
+	HIGH_HALVES;             \
+	VXORPS Y8, Y8, Y8;       \
+	VXORPS Y9, Y9, Y9;       \
+	VXORPS Y10, Y10, Y10;    \
+	VXORPS Y11, Y11, Y11;    \
+	VXORPS Y12, Y12, Y12;    \
+	VXORPS Y13, Y13, Y13;    \
+	VXORPS Y14, Y14, Y14;    \
+	VXORPS Y15, Y15, Y15;    \
+	SUBQ $2, CX;             \
+	JLT  one;                \
+pair:                            \
+	PANELS(FEW_PAIR);        \
+	ADDQ $8, SI;             \
+	ADDQ $8, R13;            \
+	ADDQ $8, R14;            \
+	ADDQ $8, R15;            \
+	SUBQ $2, CX;             \
+	JGE  pair;               \
+one:                             \
+	TESTQ $1, CX;            \
+	JZ    store;             \
+	PANELS(FEW_ONE);         \
+store:                           \
+	STORE;                   \
+	VZEROUPPER;              \
+	RET
+
+// func few2BF16AVX2(a *fewArgs)
+TEXT ·few2BF16AVX2(SB), NOSPLIT, $0-8
+	FEW(FEW_PANELS2, FEW_STORE2)
+
+// func few3BF16AVX2(a *fewArgs)
+TEXT ·few3BF16AVX2(SB), NOSPLIT, $0-8
+	FEW(FEW_PANELS3, FEW_STORE3)
+
+// func few4BF16AVX2(a *fewArgs)
+TEXT ·few4BF16AVX2(SB), NOSPLIT, $0-8
+	FEW(FEW_PANELS4, FEW_STORE4)
+
 // func widenBF16AVX2(dst *float32, w *byte, cols int)
 TEXT ·widenBF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI

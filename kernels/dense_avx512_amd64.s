@@ -273,6 +273,107 @@ TEXT ·rowBF16x1AVX512(SB), NOSPLIT, $0-8
 	VPSLLD     $16, Z15, Z15
 	ROW1(PAIR_BF16, ONE_BF16)
 
+// Few rows: 2 to 4 rows of x at SI, R13, R14, R15 times four panels at R8..R11. The sums of row 0 are Z16..Z19, of row 1
+// Z20..Z23 and so on.
+
+#define MUL2(at, w, s0, s1, s2, s3) \
+	VFMADD231PS.BCST at(SI), w, s0; \
+	VFMADD231PS.BCST at(R13), w, s1
+
+#define MUL3(at, w, s0, s1, s2, s3) \
+	MUL2(at, w, s0, s1, s2, s3); \
+	VFMADD231PS.BCST at(R14), w, s2
+
+#define MUL4(at, w, s0, s1, s2, s3) \
+	MUL3(at, w, s0, s1, s2, s3); \
+	VFMADD231PS.BCST at(R15), w, s3
+
+#define FEW_PAIR(MUL, w, s0, s1, s2, s3) \
+	VMOVDQU32  (w), Z4;          \
+	PREFETCHT0 2048(w);          \
+	VPSLLD     $16, Z4, Z5;      \
+	VPANDD     Z15, Z4, Z4;      \
+	MUL(0, Z5, s0, s1, s2, s3);  \
+	MUL(4, Z4, s0, s1, s2, s3);  \
+	ADDQ       $64, w
+
+#define FEW_ONE(MUL, w, s0, s1, s2, s3) \
+	VPSLLD $16, (w), Z5; \
+	MUL(0, Z5, s0, s1, s2, s3)
+
+#define FEW_PANELS(OP, MUL) \
+	OP(MUL, R8, Z16, Z20, Z24, Z28);  \
+	OP(MUL, R9, Z17, Z21, Z25, Z29);  \
+	OP(MUL, R10, Z18, Z22, Z26, Z30); \
+	OP(MUL, R11, Z19, Z23, Z27, Z31)
+
+#define FEW_STORE(a, b, c, d) \
+	VMOVUPS a, (BX);    \
+	VMOVUPS b, 64(BX);  \
+	VMOVUPS c, 128(BX); \
+	VMOVUPS d, 192(BX); \
+	ADDQ    DX, BX
+
+#define FEW_ZERO(a, b, c, d) \
+	VPXORD a, a, a; \
+	VPXORD b, b, b; \
+	VPXORD c, c, c; \
+	VPXORD d, d, d
+
+#define FEW2(OP) OP(Z16, Z17, Z18, Z19); OP(Z20, Z21, Z22, Z23)
+#define FEW3(OP) FEW2(OP); OP(Z24, Z25, Z26, Z27)
+#define FEW4(OP) FEW3(OP); OP(Z28, Z29, Z30, Z31)
+
+// a *fewArgs: y 0, stride 8, x 16, xStride 24, w 32, panel 40, cols 48.
+#define FEW(ROWS, MUL) \
+	MOVQ a+0(FP), AX;        \
+	MOVQ 0(AX), BX;          \
+	MOVQ 8(AX), DX;          \
+	MOVQ 16(AX), SI;         \
+	MOVQ 24(AX), DI;         \
+	MOVQ 32(AX), R8;         \
+	MOVQ 48(AX), CX;         \
+	MOVQ 40(AX), AX;         \
+	LEAQ (SI)(DI*1), R13;    \
+	LEAQ (R13)(DI*1), R14;   \
+	LEAQ (R14)(DI*1), R15;   \
+	LEAQ (R8)(AX*1), R9;     \
+	LEAQ (R9)(AX*1), R10;    \
+	LEAQ (R10)(AX*1), R11;   \
+	VPTERNLOGD $255, Z15, Z15, Z15; \
+	VPSLLD     $16, Z15, Z15;       \
+	ROWS(FEW_ZERO);          \
+	SUBQ $2, CX;             \
+	JLT  one;                \
+pair:                            \
+	FEW_PANELS(FEW_PAIR, MUL); \
+	ADDQ $8, SI;             \
+	ADDQ $8, R13;            \
+	ADDQ $8, R14;            \
+	ADDQ $8, R15;            \
+	SUBQ $2, CX;             \
+	JGE  pair;               \
+one:                             \
+	TESTQ $1, CX;            \
+	JZ    store;             \
+	FEW_PANELS(FEW_ONE, MUL); \
+store:                           \
+	ROWS(FEW_STORE);         \
+	VZEROUPPER;              \
+	RET
+
+// func few2BF16AVX512(a *fewArgs)
+TEXT ·few2BF16AVX512(SB), NOSPLIT, $0-8
+	FEW(FEW2, MUL2)
+
+// func few3BF16AVX512(a *fewArgs)
+TEXT ·few3BF16AVX512(SB), NOSPLIT, $0-8
+	FEW(FEW3, MUL3)
+
+// func few4BF16AVX512(a *fewArgs)
+TEXT ·few4BF16AVX512(SB), NOSPLIT, $0-8
+	FEW(FEW4, MUL4)
+
 // func widenBF16AVX512(dst *float32, w *byte, cols int)
 TEXT ·widenBF16AVX512(SB), NOSPLIT, $0-24
 	MOVQ       dst+0(FP), DI

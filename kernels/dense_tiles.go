@@ -15,6 +15,32 @@ type blockScaler interface {
 	blockScales(dst []float32, in *Input, t0, p, b int) // rows t0..t0+len(dst)
 }
 
+// mulRows computes two or more rows: those and panels that a kernel for few rows takes, and the rest in tiles. cols is the
+// length of a chain.
+func (w *packedPanels) mulRows(y []float32, stride int, in *Input, p0, p1 int, s *Scratch, cols int, scales blockScaler) {
+	n := fewPanels(w.format, in.Rows)
+	for p := p0; n > 0 && p < p1; {
+		end, scale := p1, []float32(nil)
+		if scales != nil { // group by group of 128 output rows, whose block scales are the same
+			end = min(p1, (p/panelsPerGroup+1)*panelsPerGroup)
+			s.floats = grow(s.floats, groups(w.cols)*in.Rows)
+			scale = s.floats
+			for b := range groups(w.cols) {
+				scales.blockScales(scale[b*in.Rows:][:in.Rows], in, 0, p, b)
+			}
+		}
+		for ; p+n <= end && (p+n)*PanelRows <= w.rows; p += n {
+			x, panels := in.X[:in.Rows*in.Cols], w.data[p*w.panelBytes:(p+n)*w.panelBytes]
+			multiplyFew(w.format, y[p*PanelRows:], stride, in.Rows, x, panels, w.panelBytes, scale)
+		}
+		w.mulTiled(y, stride, in, p, end, s, cols, scales)
+		p = end
+	}
+	if n == 0 {
+		w.mulTiled(y, stride, in, p0, p1, s, cols, scales)
+	}
+}
+
 // mulTiled computes rows of any number. Without scales y is one chain per output, carried through y between chunks of
 // columns. With them each chunk of cols columns is a chain p of its own and y = fma(p, scale, y).
 //

@@ -168,11 +168,11 @@ func (f *FP8) Mul(y []float32, stride int, in *Input, p0, p1 int, s *Scratch) {
 	case blocked && in.Rows == 1:
 		f.mulRowBlocks(y, in, p0, p1, s)
 	case blocked:
-		f.w.mulTiled(y, stride, in, p0, p1, s, GroupCols, f)
+		f.w.mulRows(y, stride, in, p0, p1, s, GroupCols, f)
 	case in.Rows == 1:
 		f.w.mulRow(y, in.X, p0, p1, s, nil)
 	default:
-		f.w.mulTiled(y, stride, in, p0, p1, s, tileCols, nil)
+		f.w.mulRows(y, stride, in, p0, p1, s, tileCols, nil)
 	}
 	if !blocked {
 		f.scaleOutputs(y, stride, in, p0, p1)

@@ -126,6 +126,170 @@ TEXT ·rowE4M3x4AVX2(SB), NOSPLIT, $0-8
 TEXT ·rowE4M3x1AVX2(SB), NOSPLIT, $0-8
 	ROW(PANELS1)
 
+// Few rows: 2 to 4 rows of x at SI, R13, R14, R15. Two rows take two panels at R8 and R9, sums Y8..Y11 and Y12..Y15; three
+// and four take one, sums Y8, Y9 of row 0 and so on.
+
+#define MUL2(at, wa, wb, x, s0, s1, s2, s3, s4, s5, s6, s7) \
+	VBROADCASTSS at(SI), x;  \
+	VFMADD231PS  wa, x, s0;  \
+	VFMADD231PS  wb, x, s1;  \
+	VBROADCASTSS at(R13), x; \
+	VFMADD231PS  wa, x, s2;  \
+	VFMADD231PS  wb, x, s3
+
+#define MUL3(at, wa, wb, x, s0, s1, s2, s3, s4, s5, s6, s7) \
+	MUL2(at, wa, wb, x, s0, s1, s2, s3, s4, s5, s6, s7); \
+	VBROADCASTSS at(R14), x; \
+	VFMADD231PS  wa, x, s4;  \
+	VFMADD231PS  wb, x, s5
+
+#define MUL4(at, wa, wb, x, s0, s1, s2, s3, s4, s5, s6, s7) \
+	MUL3(at, wa, wb, x, s0, s1, s2, s3, s4, s5, s6, s7); \
+	VBROADCASTSS at(R15), x; \
+	VFMADD231PS  wa, x, s6;  \
+	VFMADD231PS  wb, x, s7
+
+#define FEW_PANELS2(OP) OP(MUL2, R8, Y8, Y9, Y12, Y13, Y8, Y8, Y8, Y8); OP(MUL2, R9, Y10, Y11, Y14, Y15, Y8, Y8, Y8, Y8)
+#define FEW_PANELS3(OP) OP(MUL3, R8, Y8, Y9, Y10, Y11, Y12, Y13, Y8, Y8)
+#define FEW_PANELS4(OP) OP(MUL4, R8, Y8, Y9, Y10, Y11, Y12, Y13, Y14, Y15)
+
+#define FEW_PAIR(MUL, w, s0, s1, s2, s3, s4, s5, s6, s7) \
+	VMOVDQU    (w), Y2;    \
+	PREFETCHT0 1024(w);    \
+	EVEN;                  \
+	MUL(0, Y4, Y5, Y0, s0, s1, s2, s3, s4, s5, s6, s7); \
+	ODD;                   \
+	MUL(4, Y2, Y6, Y1, s0, s1, s2, s3, s4, s5, s6, s7); \
+	ADDQ       $32, w
+
+#define FEW_ONE(MUL, w, s0, s1, s2, s3, s4, s5, s6, s7) \
+	VMOVDQU (w), Y2; \
+	EVEN;            \
+	MUL(0, Y4, Y5, Y0, s0, s1, s2, s3, s4, s5, s6, s7)
+
+#define FEW_STORE(a, b) \
+	VMOVUPS a, (DI);   \
+	VMOVUPS b, 32(DI); \
+	ADDQ    DX, DI
+
+#define FEW_STORE2 \
+	VMOVUPS Y8, (DI);    \
+	VMOVUPS Y9, 32(DI);  \
+	VMOVUPS Y10, 64(DI); \
+	VMOVUPS Y11, 96(DI); \
+	ADDQ    DX, DI;      \
+	VMOVUPS Y12, (DI);   \
+	VMOVUPS Y13, 32(DI); \
+	VMOVUPS Y14, 64(DI); \
+	VMOVUPS Y15, 96(DI)
+
+#define FEW_STORE3 FEW_STORE(Y8, Y9); FEW_STORE(Y10, Y11); FEW_STORE(Y12, Y13)
+#define FEW_STORE4 FEW_STORE3; FEW_STORE(Y14, Y15)
+
+// FEW_ADD is y = fma(sum, scale, y) for one vector.
+#define FEW_ADD(at, sum) \
+	VMOVUPS     at(DI), Y2;  \
+	VFMADD231PS Y0, sum, Y2; \
+	VMOVUPS     Y2, at(DI)
+
+#define FEW_SCALE(a, b) \
+	VBROADCASTSS (R12), Y0; \
+	FEW_ADD(0, a);          \
+	FEW_ADD(32, b);         \
+	ADDQ         $4, R12;   \
+	ADDQ         DX, DI
+
+#define FEW_SCALE2 \
+	VBROADCASTSS (R12), Y0;  \
+	FEW_ADD(0, Y8);          \
+	FEW_ADD(32, Y9);         \
+	FEW_ADD(64, Y10);        \
+	FEW_ADD(96, Y11);        \
+	ADDQ         DX, DI;     \
+	VBROADCASTSS 4(R12), Y0; \
+	FEW_ADD(0, Y12);         \
+	FEW_ADD(32, Y13);        \
+	FEW_ADD(64, Y14);        \
+	FEW_ADD(96, Y15);        \
+	ADDQ         $8, R12
+
+#define FEW_SCALE3 FEW_SCALE(Y8, Y9); FEW_SCALE(Y10, Y11); FEW_SCALE(Y12, Y13)
+#define FEW_SCALE4 FEW_SCALE3; FEW_SCALE(Y14, Y15)
+
+// a *fewArgs: y 0, stride 8, x 16, xStride 24, w 32, panel 40, cols 48, scale 56. AX counts the columns of a block, CX those
+// after it.
+#define FEW(PANELS, STORE, SCALES) \
+	MASK;                    \
+	MOVQ a+0(FP), AX;        \
+	MOVQ 0(AX), BX;          \
+	MOVQ 8(AX), DX;          \
+	MOVQ 16(AX), SI;         \
+	MOVQ 24(AX), DI;         \
+	MOVQ 32(AX), R8;         \
+	MOVQ 48(AX), CX;         \
+	MOVQ 56(AX), R12;        \
+	MOVQ 40(AX), AX;         \
+	LEAQ (SI)(DI*1), R13;    \
+	LEAQ (R13)(DI*1), R14;   \
+	LEAQ (R14)(DI*1), R15;   \
+	LEAQ (R8)(AX*1), R9;     \
+block:                           \
+	MOVQ    CX, AX;          \
+	TESTQ   R12, R12;        \
+	JZ      columns;         \
+	MOVQ    $128, DI;        \
+	CMPQ    AX, DI;          \
+	CMOVQGT DI, AX;          \
+columns:                         \
+	MOVQ BX, DI;             \
+	SUBQ AX, CX;             \
+	VXORPS Y8, Y8, Y8;       \
+	VXORPS Y9, Y9, Y9;       \
+	VXORPS Y10, Y10, Y10;    \
+	VXORPS Y11, Y11, Y11;    \
+	VXORPS Y12, Y12, Y12;    \
+	VXORPS Y13, Y13, Y13;    \
+	VXORPS Y14, Y14, Y14;    \
+	VXORPS Y15, Y15, Y15;    \
+	SUBQ $2, AX;             \
+	JLT  one;                \
+pair:                            \
+	PANELS(FEW_PAIR);        \
+	ADDQ $8, SI;             \
+	ADDQ $8, R13;            \
+	ADDQ $8, R14;            \
+	ADDQ $8, R15;            \
+	SUBQ $2, AX;             \
+	JGE  pair;               \
+one:                             \
+	TESTQ $1, AX;            \
+	JZ    sums;              \
+	PANELS(FEW_ONE);         \
+sums:                            \
+	TESTQ R12, R12;          \
+	JZ    store;             \
+	SCALES;                  \
+	TESTQ CX, CX;            \
+	JNZ   block;             \
+	VZEROUPPER;              \
+	RET;                     \
+store:                           \
+	STORE;                   \
+	VZEROUPPER;              \
+	RET
+
+// func few2E4M3AVX2(a *fewArgs)
+TEXT ·few2E4M3AVX2(SB), NOSPLIT, $0-8
+	FEW(FEW_PANELS2, FEW_STORE2, FEW_SCALE2)
+
+// func few3E4M3AVX2(a *fewArgs)
+TEXT ·few3E4M3AVX2(SB), NOSPLIT, $0-8
+	FEW(FEW_PANELS3, FEW_STORE3, FEW_SCALE3)
+
+// func few4E4M3AVX2(a *fewArgs)
+TEXT ·few4E4M3AVX2(SB), NOSPLIT, $0-8
+	FEW(FEW_PANELS4, FEW_STORE4, FEW_SCALE4)
+
 // func widenE4M3AVX2(dst *float32, w *byte, cols int)
 TEXT ·widenE4M3AVX2(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI

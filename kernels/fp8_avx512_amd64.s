@@ -136,6 +136,179 @@ TEXT ·rowE4M3x4AVX512(SB), NOSPLIT, $0-8
 TEXT ·rowE4M3x1AVX512(SB), NOSPLIT, $0-8
 	ROW(PANELS1)
 
+// Few rows: 2 to 4 rows of x at SI, R13, R14, R15 times four panels at R8..R11. The sums of row 0 are Z16..Z19, of row 1
+// Z20..Z23 and so on.
+
+#define MUL2(at, w, s0, s1, s2, s3) \
+	VFMADD231PS.BCST at(SI), w, s0; \
+	VFMADD231PS.BCST at(R13), w, s1
+
+#define MUL3(at, w, s0, s1, s2, s3) \
+	MUL2(at, w, s0, s1, s2, s3); \
+	VFMADD231PS.BCST at(R14), w, s2
+
+#define MUL4(at, w, s0, s1, s2, s3) \
+	MUL3(at, w, s0, s1, s2, s3); \
+	VFMADD231PS.BCST at(R15), w, s3
+
+#define FEW_QUAD(MUL, w, s0, s1, s2, s3) \
+	VMOVDQU32     (w), Z4;          \
+	PREFETCHT0    2048(w);          \
+	VPSLLW        $8, Z4, Z5;       \
+	VPSRAW        $1, Z4, Z4;       \
+	VPSRAW        $1, Z5, Z5;       \
+	VPANDD        Z15, Z4, Z4;      \
+	VPANDD        Z15, Z5, Z5;      \
+	VCVTPH2PS     Y5, Z6;           \
+	MUL(0, Z6, s0, s1, s2, s3);     \
+	VCVTPH2PS     Y4, Z7;           \
+	MUL(4, Z7, s0, s1, s2, s3);     \
+	VEXTRACTI64X4 $1, Z5, Y5;       \
+	VCVTPH2PS     Y5, Z6;           \
+	MUL(8, Z6, s0, s1, s2, s3);     \
+	VEXTRACTI64X4 $1, Z4, Y4;       \
+	VCVTPH2PS     Y4, Z7;           \
+	MUL(12, Z7, s0, s1, s2, s3);    \
+	ADDQ          $64, w
+
+#define FEW_PAIR(MUL, w, s0, s1, s2, s3) \
+	VMOVDQU   (w), Y4;           \
+	VPSLLW    $8, Y4, Y5;        \
+	VPSRAW    $1, Y4, Y4;        \
+	VPSRAW    $1, Y5, Y5;        \
+	VPAND     Y15, Y4, Y4;       \
+	VPAND     Y15, Y5, Y5;       \
+	VCVTPH2PS Y5, Z6;            \
+	VCVTPH2PS Y4, Z7;            \
+	MUL(0, Z6, s0, s1, s2, s3);  \
+	MUL(4, Z7, s0, s1, s2, s3);  \
+	ADDQ      $32, w
+
+#define FEW_ONE(MUL, w, s0, s1, s2, s3) \
+	VMOVDQU   (w), Y5;      \
+	VPSLLW    $8, Y5, Y5;   \
+	VPSRAW    $1, Y5, Y5;   \
+	VPAND     Y15, Y5, Y5;  \
+	VCVTPH2PS Y5, Z6;       \
+	MUL(0, Z6, s0, s1, s2, s3)
+
+#define FEW_PANELS(OP, MUL) \
+	OP(MUL, R8, Z16, Z20, Z24, Z28);  \
+	OP(MUL, R9, Z17, Z21, Z25, Z29);  \
+	OP(MUL, R10, Z18, Z22, Z26, Z30); \
+	OP(MUL, R11, Z19, Z23, Z27, Z31)
+
+#define FEW_ZERO(a, b, c, d) \
+	VPXORD a, a, a; \
+	VPXORD b, b, b; \
+	VPXORD c, c, c; \
+	VPXORD d, d, d
+
+#define FEW_STORE(a, b, c, d) \
+	VMOVUPS a, (DI);    \
+	VMOVUPS b, 64(DI);  \
+	VMOVUPS c, 128(DI); \
+	VMOVUPS d, 192(DI); \
+	ADDQ    DX, DI
+
+#define FEW_SCALE(a, b, c, d) \
+	VBROADCASTSS (R12), Z0;      \
+	VMOVUPS      (DI), Z4;       \
+	VMOVUPS      64(DI), Z5;     \
+	VMOVUPS      128(DI), Z6;    \
+	VMOVUPS      192(DI), Z7;    \
+	VFMADD231PS  Z0, a, Z4;      \
+	VFMADD231PS  Z0, b, Z5;      \
+	VFMADD231PS  Z0, c, Z6;      \
+	VFMADD231PS  Z0, d, Z7;      \
+	VMOVUPS      Z4, (DI);       \
+	VMOVUPS      Z5, 64(DI);     \
+	VMOVUPS      Z6, 128(DI);    \
+	VMOVUPS      Z7, 192(DI);    \
+	ADDQ         $4, R12;        \
+	ADDQ         DX, DI
+
+#define FEW2(OP) OP(Z16, Z17, Z18, Z19); OP(Z20, Z21, Z22, Z23)
+#define FEW3(OP) FEW2(OP); OP(Z24, Z25, Z26, Z27)
+#define FEW4(OP) FEW3(OP); OP(Z28, Z29, Z30, Z31)
+
+#define FEW_ADVANCE(n) \
+	ADDQ n, SI;  \
+	ADDQ n, R13; \
+	ADDQ n, R14; \
+	ADDQ n, R15
+
+// a *fewArgs: y 0, stride 8, x 16, xStride 24, w 32, panel 40, cols 48, scale 56. AX counts the columns of a block, CX those
+// after it.
+#define FEW(ROWS, MUL) \
+	MASK;                    \
+	MOVQ a+0(FP), AX;        \
+	MOVQ 0(AX), BX;          \
+	MOVQ 8(AX), DX;          \
+	MOVQ 16(AX), SI;         \
+	MOVQ 24(AX), DI;         \
+	MOVQ 32(AX), R8;         \
+	MOVQ 48(AX), CX;         \
+	MOVQ 56(AX), R12;        \
+	MOVQ 40(AX), AX;         \
+	LEAQ (SI)(DI*1), R13;    \
+	LEAQ (R13)(DI*1), R14;   \
+	LEAQ (R14)(DI*1), R15;   \
+	LEAQ (R8)(AX*1), R9;     \
+	LEAQ (R9)(AX*1), R10;    \
+	LEAQ (R10)(AX*1), R11;   \
+block:                           \
+	MOVQ    CX, AX;          \
+	TESTQ   R12, R12;        \
+	JZ      columns;         \
+	MOVQ    $128, DI;        \
+	CMPQ    AX, DI;          \
+	CMOVQGT DI, AX;          \
+columns:                         \
+	MOVQ BX, DI;             \
+	SUBQ AX, CX;             \
+	ROWS(FEW_ZERO);          \
+	SUBQ $4, AX;             \
+	JLT  pair;               \
+quad:                            \
+	FEW_PANELS(FEW_QUAD, MUL); \
+	FEW_ADVANCE($16);        \
+	SUBQ $4, AX;             \
+	JGE  quad;               \
+pair:                            \
+	TESTQ $2, AX;            \
+	JZ    one;               \
+	FEW_PANELS(FEW_PAIR, MUL); \
+	FEW_ADVANCE($8);         \
+one:                             \
+	TESTQ $1, AX;            \
+	JZ    sums;              \
+	FEW_PANELS(FEW_ONE, MUL); \
+sums:                            \
+	TESTQ R12, R12;          \
+	JZ    store;             \
+	ROWS(FEW_SCALE);         \
+	TESTQ CX, CX;            \
+	JNZ   block;             \
+	VZEROUPPER;              \
+	RET;                     \
+store:                           \
+	ROWS(FEW_STORE);         \
+	VZEROUPPER;              \
+	RET
+
+// func few2E4M3AVX512(a *fewArgs)
+TEXT ·few2E4M3AVX512(SB), NOSPLIT, $0-8
+	FEW(FEW2, MUL2)
+
+// func few3E4M3AVX512(a *fewArgs)
+TEXT ·few3E4M3AVX512(SB), NOSPLIT, $0-8
+	FEW(FEW3, MUL3)
+
+// func few4E4M3AVX512(a *fewArgs)
+TEXT ·few4E4M3AVX512(SB), NOSPLIT, $0-8
+	FEW(FEW4, MUL4)
+
 // func widenE4M3AVX512(dst *float32, w *byte, cols int)
 TEXT ·widenE4M3AVX512(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
