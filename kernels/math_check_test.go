@@ -79,3 +79,74 @@ func TestVectorBits(t *testing.T) {
 		}
 	})
 }
+
+// TestVectorOperationsDoNotAllocate covers what a step calls.
+func TestVectorOperationsDoNotAllocate(t *testing.T) {
+	const n = 70
+	a, b, y, w, state := checkVector(n, 1), checkVector(n, 2), make([]float32, n), checkVector(4*n, 3), make([]float32, n*n)
+	eachLevel(t, func(t *testing.T) {
+		if got := testing.AllocsPerRun(3, func() {
+			ExpSlice(y, a)
+			SiLUMul(y, a, b)
+			SigmoidMul(y, a, b)
+			Add(y, a)
+			RMSNorm(y, a, b, 1e-6)
+			GatedRMSNorm(y, a, b, b, 1e-6)
+			L2Norm(y, a, 1)
+			ConvSiLU(y, a, w[:3*n], w, 1, n, n, 0, n)
+			ConvState(w[:3*n], a, 1, n, n)
+			DeltaGates(y, b, a, b, a, a)
+			DeltaRule(y, n, state, a, a, n, a, n, w, w, 1, 1, n, n, 0, n)
+			RoPE(y, a[:30], b[:30])
+			RoPETable(y, b, 7, a)
+		}); got != 0 {
+			t.Errorf("%v allocations", got)
+		}
+	})
+}
+
+// TestVectorLengthMismatchesPanic: assembly trusts lengths, so no wrong one may reach it.
+func TestVectorLengthMismatchesPanic(t *testing.T) {
+	x, long := make([]float32, 32), make([]float32, 1024)
+	short := x[:31]
+	for name, call := range map[string]func(){
+		"ExpSlice":             func() { ExpSlice(x, short) },
+		"SiLUMul":              func() { SiLUMul(x, x, short) },
+		"SiLUMul gate":         func() { SiLUMul(x, short, x) },
+		"SigmoidMul":           func() { SigmoidMul(x, x, short) },
+		"Add":                  func() { Add(x, short) },
+		"RMSNorm":              func() { RMSNorm(x, x, short, 1e-6) },
+		"RMSNorm y":            func() { RMSNorm(short, x, x, 1e-6) },
+		"GatedRMSNorm z":       func() { GatedRMSNorm(x, x, short, x, 1e-6) },
+		"GatedRMSNorm weight":  func() { GatedRMSNorm(x, x, x, short, 1e-6) },
+		"L2Norm":               func() { L2Norm(x, short, 1) },
+		"ConvSiLU u":           func() { ConvSiLU(long, x[:63-32], long[:48], long[:64], 2, 16, 16, 0, 16) },
+		"ConvSiLU y":           func() { ConvSiLU(short, x, long[:48], long[:64], 2, 16, 16, 0, 16) },
+		"ConvSiLU state":       func() { ConvSiLU(x, x, long[:47], long[:64], 2, 16, 16, 0, 16) },
+		"ConvSiLU weight":      func() { ConvSiLU(x, x, long[:48], long[:63], 2, 16, 16, 0, 16) },
+		"ConvSiLU channels":    func() { ConvSiLU(x, x, long[:48], long[:64], 2, 16, 16, 0, 17) },
+		"ConvState":            func() { ConvState(long[:48], short, 2, 16, 16) },
+		"DeltaGates":           func() { DeltaGates(x, x, x, x, x, short) },
+		"DeltaRule state":      func() { DeltaRule(x, 16, long[:255], x, x, 16, x, 16, x, x, 1, 2, 16, 16, 0, 16) },
+		"DeltaRule q":          func() { DeltaRule(x, 16, long[:256], short, x, 16, x, 16, x, x, 1, 2, 16, 16, 0, 16) },
+		"DeltaRule k":          func() { DeltaRule(x, 16, long[:256], x, short, 16, x, 16, x, x, 1, 2, 16, 16, 0, 16) },
+		"DeltaRule v":          func() { DeltaRule(x, 16, long[:256], x, x, 16, short, 16, x, x, 1, 2, 16, 16, 0, 16) },
+		"DeltaRule o":          func() { DeltaRule(short, 16, long[:256], x, x, 16, x, 16, x, x, 1, 2, 16, 16, 0, 16) },
+		"DeltaRule gates":      func() { DeltaRule(x, 16, long[:256], x, x, 16, x, 16, x[:1], x, 1, 2, 16, 16, 0, 16) },
+		"DeltaRule columns":    func() { DeltaRule(x, 16, long[:256], x, x, 16, x, 16, x, x, 1, 2, 16, 16, 8, 17) },
+		"RoPE":                 func() { RoPE(short, x[:16], x[:16]) },
+		"RoPE tables":          func() { RoPE(x, x[:16], x[:15]) },
+		"RoPETable":            func() { RoPETable(x, short, 1, x) },
+		"RoPEFreqs odd":        func() { RoPEFreqs(1e4, 3) },
+		"RoPEFreqs zero theta": func() { RoPEFreqs(0, 4) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			call()
+		}()
+	}
+}
