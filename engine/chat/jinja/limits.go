@@ -1,0 +1,13 @@
+package jinja
+
+// Limits of one template and one rendering. They are far above what published chat templates need and exist so that a
+// damaged or hostile template ends with an error.
+const (
+	maxSourceBytes = 256 << 10 // published templates are below 32 KiB; also bounds the length of operator chains
+	maxParseDepth  = 100       // nesting of expressions and of blocks
+	maxCallDepth   = 64        // macros calling macros
+	maxRange       = 100_000   // length of range(), as in the reference sandbox
+	maxTextBytes   = 128 << 20 // longest string a rendering may build: four times the largest request body
+	maxSteps       = 200 << 20 // node evaluations, plus one per bytesPerStep bytes copied: some seconds
+	bytesPerStep   = 32
+)
