@@ -2,6 +2,7 @@ package sampling
 
 import (
 	"math"
+	"slices"
 
 	"hearth/kernels"
 )
@@ -165,13 +166,13 @@ func lowestAllowed(mask []uint64) int {
 
 // argMax is the highest logit above −Inf, the lowest token among equals; -1 if there is none.
 func argMax(row []float32) int {
-	best, most := -1, negInf
-	for i, x := range row {
-		if x > most {
-			best, most = i, x
-		}
+	if len(row) == 0 {
+		return -1
 	}
-	return best
+	if best := kernels.ArgMax(row); row[best] > negInf {
+		return best
+	}
+	return -1
 }
 
 // choose leaves in s.kept the tokens that pass min-p, top-k and top-p, with their weights.
@@ -198,47 +199,59 @@ func (s *Sampler) choose(row []float32) {
 	}
 }
 
-// within keeps the tokens whose weight can be above 0: Exp is 0 below −104.
+// within keeps the tokens that can pass min-p and whose weight can be above 0: Exp is 0 below −104.
 func (s *Sampler) within(row []float32, highest float32) {
-	cut := max(highest-105*s.Params.Temperature, lowest)
+	depth := float32(105)
+	if s.Params.MinP > 0 {
+		depth = min(depth, 1e-3-float32(1.001*kernels.Log(s.Params.MinP))) // a little more than −log: rounding
+	}
+	cut := max(highest-float32(depth*s.Params.Temperature), lowest)
+	k := &s.kept
+	k.tokens, k.logits = slices.Grow(k.tokens, len(row))[:len(row)], slices.Grow(k.logits, len(row))[:len(row)]
+	n := 0
 	for t, x := range row {
-		if x >= cut {
-			s.kept.tokens = append(s.kept.tokens, int32(t))
-			s.kept.logits = append(s.kept.logits, x)
+		if x >= cut { // nearly all or nearly none
+			k.tokens[n], k.logits[n] = int32(t), x
+			n++
 		}
 	}
+	k.tokens, k.logits = k.tokens[:n], k.logits[:n]
 }
 
 // weigh computes the weights of what is kept. If there is a +Inf, only such have weight.
 func (s *Sampler) weigh() {
-	highest := negInf
-	for _, x := range s.kept.logits {
-		highest = max(highest, x)
-	}
-	for _, x := range s.kept.logits {
-		w := float32(0)
-		if x != highest {
-			w = (x - highest) / s.Params.Temperature
+	k, temperature := &s.kept, s.Params.Temperature
+	highest := k.logits[kernels.ArgMax(k.logits)]
+	k.weights = slices.Grow(k.weights, len(k.logits))[:len(k.logits)]
+	for i, x := range k.logits {
+		w := x - highest
+		if temperature != 1 {
+			w /= temperature
 		}
-		s.kept.weights = append(s.kept.weights, w)
+		if x == highest {
+			w = 0 // +Inf − +Inf, or divided by a temperature of almost 0
+		}
+		k.weights[i] = w
 	}
-	kernels.ExpSlice(s.kept.weights, s.kept.weights)
+	kernels.ExpSlice(k.weights, k.weights)
 }
 
 // keep drops what f rejects.
 func (s *Sampler) keep(f func(i int) bool) {
 	n, k := 0, &s.kept
+	weighed := len(k.weights) > 0
 	for i := range k.tokens {
-		if f(i) {
-			k.tokens[n], k.logits[n] = k.tokens[i], k.logits[i]
-			if len(k.weights) > 0 {
-				k.weights[n] = k.weights[i]
-			}
+		stays := f(i)
+		k.tokens[n], k.logits[n] = k.tokens[i], k.logits[i]
+		if weighed {
+			k.weights[n] = k.weights[i]
+		}
+		if stays { // no branch: it would be guessed wrongly as often as not
 			n++
 		}
 	}
 	k.tokens, k.logits = k.tokens[:n], k.logits[:n]
-	if len(k.weights) > 0 {
+	if weighed {
 		k.weights = k.weights[:n]
 	}
 }

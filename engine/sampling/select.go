@@ -3,32 +3,44 @@ package sampling
 import (
 	"math"
 	"slices"
+
+	"hearth/kernels"
 )
+
+// topKChunk is how many logits are passed over at once when none reaches the bar.
+const topKChunk = 512
 
 // topK keeps the k highest logits and all equal to the k-th, in one pass: candidates gather above a bar, which rises to the
 // k-th of them whenever there are many. -Inf and NaN are never kept.
 func (s *Sampler) topK(row []float32, k int) {
-	bar, limit := float32(lowest), max(4*k, 1024)
+	bar, limit := float32(lowest), max(4*k, 64)
 	kept := &s.kept
-	for t, x := range row {
-		if x < bar || x != x {
+	for base := 0; base < len(row); base += topKChunk {
+		chunk := row[base:min(base+topKChunk, len(row))]
+		if len(kept.tokens) >= limit {
+			bar = s.raise(k)
+			limit = max(limit, 2*len(kept.tokens)) // many ties
+		}
+		if chunk[kernels.ArgMax(chunk)] < bar {
 			continue
 		}
-		if len(kept.tokens) >= limit {
-			bar = s.rank(k)
-			s.keep(func(i int) bool { return kept.logits[i] >= bar })
-			limit = max(limit, 2*len(kept.tokens)) // many ties
-			if x < bar {
-				continue
+		for i, x := range chunk {
+			if x >= bar {
+				kept.tokens = append(kept.tokens, int32(base+i))
+				kept.logits = append(kept.logits, x)
 			}
 		}
-		kept.tokens = append(kept.tokens, int32(t))
-		kept.logits = append(kept.logits, x)
 	}
 	if len(kept.tokens) > k {
-		bar = s.rank(k)
-		s.keep(func(i int) bool { return kept.logits[i] >= bar })
+		s.raise(k)
 	}
+}
+
+// raise drops what is below the k-th highest kept logit and returns that.
+func (s *Sampler) raise(k int) float32 {
+	bar := s.rank(k)
+	s.keep(func(i int) bool { return s.kept.logits[i] >= bar })
+	return bar
 }
 
 // rank is the k-th highest of the kept logits, 1 ≤ k ≤ their number, found byte by byte.
@@ -78,7 +90,7 @@ const bucketShift = 18
 
 // topP keeps the highest weights until their sum reaches p of the total: a token stays when the sum of those before it is
 // below that. Order is by bucket of weight, then logit, both descending; among equals the higher token comes first. Sums are
-// float64: whole buckets in ascending order of tokens, then one by one in the bucket that crosses the border.
+// float64: the total, then whole buckets in ascending order of tokens, then one by one in the bucket that crosses the border.
 func (s *Sampler) topP(p float64) {
 	if s.sums == nil {
 		s.sums = make([]float64, 0x3F800000>>bucketShift+1) // weights are at most 1
@@ -86,8 +98,11 @@ func (s *Sampler) topP(p float64) {
 	clear(s.sums)
 	total := 0.0
 	for _, w := range s.kept.weights {
-		s.sums[math.Float32bits(w)>>bucketShift] += float64(w)
 		total += float64(w)
+	}
+	s.dropTail(float32(0.99 * (1 - p) * total / float64(len(s.kept.weights))))
+	for _, w := range s.kept.weights {
+		s.sums[math.Float32bits(w)>>bucketShift] += float64(w)
 	}
 	target, before := p*total, 0.0
 	crossing := len(s.sums) - 1
@@ -123,4 +138,17 @@ func (s *Sampler) topP(p float64) {
 		w := s.kept.weights[i]
 		return w >= 0 && int(math.Float32bits(w)>>bucketShift) >= crossing
 	})
+}
+
+// dropTail drops weights below the bar. Below (1 − p)·total/n even n of them are less than (1 − p)·total, so those above
+// reach p of the total and none of them would stay.
+func (s *Sampler) dropTail(bar float32) {
+	k, n := &s.kept, 0
+	for i, w := range k.weights {
+		k.tokens[n], k.logits[n], k.weights[n] = k.tokens[i], k.logits[i], w
+		if w >= bar { // no branch: it would be guessed wrongly as often as not
+			n++
+		}
+	}
+	k.tokens, k.logits, k.weights = k.tokens[:n], k.logits[:n], k.weights[:n]
 }
