@@ -25,7 +25,7 @@ const segmentPages = SegmentPositions / PagePositions
 //	sum[j] = fma(sum[j], corr, p[j] + p[j+16])
 //	acc[d] = acc[d]·corr, then fma(p[i], v[i][d], acc[d]) for ascending i < v
 //
-// Positions below First (0, or 1 in an MTP layer) have score −Inf and finite values: their weight is 0.
+// Positions below First (0, or 1 in an MTP layer) have score −Inf and weight 0, and their values are passed over.
 //
 // At its end l = tree(sum): halves are added, 16 to 8 to 4 to 2 to 1. The first segment is the result; each later one is
 // merged into it:

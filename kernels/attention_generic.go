@@ -56,7 +56,7 @@ func (l KVLayout) segmentGeneric(part, q []float32, group, length int, pages [][
 	}
 }
 
-// missing is how many leading positions of a page do not exist: their scores are −Inf, so their weights are 0.
+// missing is how many leading positions of a page do not exist: their scores are −Inf and their values are passed over.
 func (l KVLayout) missing(page int) int {
 	if page > 0 {
 		return 0
@@ -88,7 +88,7 @@ func attendPageGeneric(acc []float32, sum *[16]float32, m float32, q, k, v []flo
 	}
 	for d := range acc {
 		a := acc[d] * corr
-		for i := range valid {
+		for i := missing; i < valid; i++ {
 			a = fma32(p[i], v[i*len(acc)+d], a)
 		}
 		acc[d] = a

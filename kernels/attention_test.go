@@ -1,9 +1,12 @@
 package kernels
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"os"
 	"testing"
 )
 
@@ -284,6 +287,96 @@ func TestAttentionCheck(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		if err := checkAttention(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestAttentionGolden: testdata/attention.f32 is q [6, 20, 32], k and v [2, 20, 32], gate and the gated output [20, 6·32] of
+// causal attention, a float64 sum rounded once, as little-endian float32.
+func TestAttentionGolden(t *testing.T) {
+	const rows, heads, kvHeads, dim = 20, 6, 2, 32
+	data, err := os.ReadFile("testdata/attention.f32")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(data) != 4*rows*dim*(3*heads+2*kvHeads) {
+		t.Fatalf("%d bytes", len(data))
+	}
+	next := func(heads int) []float32 {
+		x := make([]float32, heads*rows*dim)
+		for i := range x {
+			x[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+		}
+		data = data[4*len(x):]
+		return x
+	}
+	q, k, v, gate, want := next(heads), next(kvHeads), next(kvHeads), next(heads), next(heads)
+	eachLevel(t, func(t *testing.T) {
+		l := KVLayout{Format: KVF32, Heads: kvHeads, Dim: dim}
+		page := make([]byte, l.Bytes())
+		rowsOf := func(x []float32, heads, t int) []float32 { // [heads, rows, dim] to [heads·dim] of row t
+			var row []float32
+			for h := range heads {
+				row = append(row, x[(h*rows+t)*dim:][:dim]...)
+			}
+			return row
+		}
+		var qs []float32
+		lens, out := make([]int, rows), make([]float32, rows*heads*dim)
+		for pos := range rows {
+			l.Store(page, pos, rowsOf(k, kvHeads, pos), rowsOf(v, kvHeads, pos), 1, 1)
+			qs = append(qs, rowsOf(q, heads, pos)...)
+			lens[pos] = pos + 1
+		}
+		for h := range kvHeads {
+			at := h * heads / kvHeads * dim
+			l.Attend(out[at:], qs[at:], heads*dim, rows, heads/kvHeads, lens, [][]byte{page}, h, float32(1/math.Sqrt(dim)), 1, 1, new(AttnScratch))
+		}
+		largest := 0.0
+		for _, w := range want {
+			largest = max(largest, math.Abs(float64(w)))
+		}
+		for i, w := range want {
+			if got := out[i] * Sigmoid(gate[i]); !(math.Abs(float64(got-w)) <= 1e-5*largest) {
+				t.Fatalf("row %d, entry %d: %v, want %v", i/(heads*dim), i%(heads*dim), got, w)
+			}
+		}
+	})
+}
+
+// TestAttentionBits hashes results on fixed operands. The digest is that of every architecture and level: where it changes,
+// so does the numerics version.
+func TestAttentionBits(t *testing.T) {
+	const want = 0xe4081f8c8431052e
+	eachLevel(t, func(t *testing.T) {
+		h := fnv.New64a()
+		for _, format := range kvFormats {
+			rng := rand.New(rand.NewPCG(11, 1))
+			uniform := func(n int) []float32 {
+				x := make([]float32, n)
+				for i := range x {
+					x[i] = 4*rng.Float32() - 2
+				}
+				return x
+			}
+			l := KVLayout{Format: format, Heads: 1, Dim: 40}
+			var pages [][]byte
+			for pos := range 700 {
+				if pos%PagePositions == 0 {
+					pages = append(pages, make([]byte, l.Bytes()))
+				}
+				l.Store(pages[pos/PagePositions], pos%PagePositions, uniform(l.Dim), uniform(l.Dim), 0.02, 0.3)
+			}
+			const group = 3
+			lens := []int{1, 31, 32, 333, 700}
+			x := uniform(len(lens) * group * l.Dim)
+			l.Attend(x, x, group*l.Dim, len(lens), group, lens, pages, 0, 0.16, 0.02, 0.3, new(AttnScratch))
+			for _, v := range x {
+				h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
+			}
+		}
+		if got := h.Sum64(); got != want {
+			t.Errorf("digest %#x, want %#x", got, uint64(want))
 		}
 	})
 }

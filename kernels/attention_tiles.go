@@ -128,10 +128,14 @@ func (b *attnBlock) visit(first, page int, k, v, ahead unsafe.Pointer, format KV
 	t := b.tile(first / tileQueries)
 	corr := b.s[tileStep:]
 	tileScores(&b.s[0], &t.q[0], k, v, format, b.l.Dim, n)
-	b.hide(b.l.missing(page), n)
+	missing := b.l.missing(page)
+	b.hide(missing, n)
 	tileSoftmax(&b.s[0], &t.m[0], &corr[0], &t.sum[0], b.valid, n)
+	v = unsafe.Add(v, missing*b.l.Dim*format.size())
 	if equal {
-		tileValues(&t.acc[0], &b.s[0], &corr[0], v, ahead, format, b.l.Dim, int(most), n)
+		if int(most) > missing {
+			tileValues(&t.acc[0], &b.s[missing], &corr[0], v, ahead, format, b.l.Dim, int(most)-missing, n)
+		}
 		return
 	}
 	for i := 0; i < n; { // runs of queries that see the same positions
@@ -143,9 +147,9 @@ func (b *attnBlock) visit(first, page int, k, v, ahead unsafe.Pointer, format KV
 		if j-i == 4 || j-i == 6 { // sizes that write no neighbour
 			size = j - i
 		}
-		if b.valid[i] > 0 {
+		if int(b.valid[i]) > missing {
 			for ; i < j; i += size {
-				tileValues(&t.acc[i*tileDims], &b.s[i*PagePositions], &corr[i], v, v, format, b.l.Dim, int(b.valid[i]), size)
+				tileValues(&t.acc[i*tileDims], &b.s[i*PagePositions+missing], &corr[i], v, v, format, b.l.Dim, int(b.valid[i])-missing, size)
 			}
 		}
 		i = j
