@@ -121,6 +121,9 @@ func productShapes() (shapes [][3]int) {
 	for _, cols := range []int{127, 128, 129, 255, 256, 257, 385, 514} {
 		shapes = append(shapes, [3]int{150, cols, 1}, [3]int{70, cols, 3})
 	}
+	for t := 2; t <= 25; t++ {
+		shapes = append(shapes, [3]int{81, 131 + t%3, t})
+	}
 	return append(shapes, [3]int{32, 8, 400})
 }
 
@@ -222,9 +225,9 @@ func BenchmarkDense(b *testing.B) {
 }
 
 func benchmarkMul(b *testing.B, name string, m Matrix) {
-	for _, n := range []int{1, 2, 4, 8, 16, 512} {
+	for _, n := range []int{1, 2, 4, 5, 8, 12, 16, 24, 512} {
 		panels := Panels(m)
-		if n > 16 {
+		if n > 24 {
 			panels = min(panels, 32)
 		}
 		b.Run(fmt.Sprintf("%s/T%d", name, n), func(b *testing.B) {

@@ -15,29 +15,58 @@ type blockScaler interface {
 	blockScales(dst []float32, in *Input, t0, p, b int) // rows t0..t0+len(dst)
 }
 
-// mulRows computes two or more rows: those and panels that a kernel for few rows takes, and the rest in tiles. cols is the
+// mulRows computes two or more rows: those and panels that kernels for few rows take, and the rest in tiles. cols is the
 // length of a chain.
 func (w *packedPanels) mulRows(y []float32, stride int, in *Input, p0, p1 int, s *Scratch, cols int, scales blockScaler) {
 	n := fewPanels(w.format, in.Rows)
-	for p := p0; n > 0 && p < p1; {
-		end, scale := p1, []float32(nil)
+	if n == 0 {
+		w.mulTiled(y, stride, in, p0, p1, s, cols, scales)
+		return
+	}
+	for p := p0; p < p1; {
+		end := p1
 		if scales != nil { // group by group of 128 output rows, whose block scales are the same
 			end = min(p1, (p/panelsPerGroup+1)*panelsPerGroup)
 			s.floats = grow(s.floats, groups(w.cols)*in.Rows)
-			scale = s.floats
-			for b := range groups(w.cols) {
-				scales.blockScales(scale[b*in.Rows:][:in.Rows], in, 0, p, b)
-			}
+			w.fewScales(s.floats, in, p, scales)
 		}
 		for ; p+n <= end && (p+n)*PanelRows <= w.rows; p += n {
-			x, panels := in.X[:in.Rows*in.Cols], w.data[p*w.panelBytes:(p+n)*w.panelBytes]
-			multiplyFew(w.format, y[p*PanelRows:], stride, in.Rows, x, panels, w.panelBytes, scale)
+			w.mulFew(y[p*PanelRows:], stride, in, p, n, s.floats, scales != nil)
 		}
 		w.mulTiled(y, stride, in, p, end, s, cols, scales)
 		p = end
 	}
-	if n == 0 {
-		w.mulTiled(y, stride, in, p0, p1, s, cols, scales)
+}
+
+// fewPasses is how often the rows go over a panel, fewRows the rows of one pass: 2 to 4, spread evenly.
+func fewPasses(rows int) int { return (rows + 3) / 4 }
+
+func fewRows(rows, pass int) (r0, r1 int) {
+	n := fewPasses(rows)
+	return pass * rows / n, (pass + 1) * rows / n
+}
+
+// fewScales fills dst with what each pass reads in order: [passes][blocks][rows of the pass].
+func (w *packedPanels) fewScales(dst []float32, in *Input, p int, scales blockScaler) {
+	for pass := range fewPasses(in.Rows) {
+		r0, r1 := fewRows(in.Rows, pass)
+		for b := range groups(w.cols) {
+			scales.blockScales(dst[:r1-r0], in, r0, p, b)
+			dst = dst[r1-r0:]
+		}
+	}
+}
+
+// mulFew multiplies the rows, a few at a time, by n panels from p on: memory is read once, then the cache.
+func (w *packedPanels) mulFew(y []float32, stride int, in *Input, p, n int, scale []float32, scaled bool) {
+	panels := w.data[p*w.panelBytes : (p+n)*w.panelBytes]
+	for pass := range fewPasses(in.Rows) {
+		r0, r1 := fewRows(in.Rows, pass)
+		var sc []float32
+		if scaled {
+			sc = scale[r0*groups(w.cols) : r1*groups(w.cols)]
+		}
+		multiplyFew(w.format, y[r0*stride:], stride, r1-r0, in.X[r0*in.Cols:r1*in.Cols], panels, w.panelBytes, n, sc)
 	}
 }
 
