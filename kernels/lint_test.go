@@ -23,7 +23,7 @@ var portableMath = map[string]bool{
 }
 
 // computing are the folders whose results reach a tensor, a table or a token.
-var computing = []string{".", "../engine/device", "../engine/sampling"}
+var computing = []string{".", "../engine/cpu", "../engine/device", "../engine/sampling"}
 
 // TestOnlyPortableMath fails when a function of package math that differs between architectures, or that may change with
 // the Go version, is used where bits count: Exp, Log, Pow, Sin and their like have assembly of their own on some.
