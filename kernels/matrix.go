@@ -1,5 +1,7 @@
 package kernels
 
+import "unsafe"
+
 // PanelRows is how many output rows are stored together: a lane is an output row.
 const PanelRows = 16
 
@@ -54,14 +56,12 @@ type InputKey struct {
 type Input struct {
 	Key        InputKey
 	Rows, Cols int
-	X          []float32 // [Rows, Cols]: values for float kernels (E4M3 kinds: the rounded values, unscaled; InputF32: the caller's)
-	RowScale   []float32 // [Rows], InputE4M3Row
-	GroupScale []float32 // [Rows, ceil(Cols/128)], InputE4M3Groups
-	Codes      []int8    // InputE2M1: [Rows, Cols] doubled codes; InputFixed24: [Rows, 3, Cols] digits
-	BlockScale []float32 // [Rows, Cols/16]
-	Offset     []int32   // [Rows, Cols/16] (InputFixed24: [Rows, 3, Cols/16]): −12 · sum of the block's codes or digits
-
-	rounded []float32 // what X points to in the E4M3 kinds; X itself may be the caller's
+	X          []float32      // [Rows, Cols]: values for float kernels (E4M3 kinds: the rounded values, unscaled; InputF32: the caller's)
+	RowScale   []float32      // [Rows], InputE4M3Row
+	GroupScale []float32      // [Rows, ceil(Cols/128)], InputE4M3Groups
+	E2M1       []E2M1Block    // [Rows, Cols/16], InputE2M1
+	Fixed24    []Fixed24Block // [Rows, Cols/16], InputFixed24
+	rounded    []float32      // what X points to in the E4M3 kinds; X itself may be the caller's
 }
 
 // Resize makes room for rows × cols under key, growing only. Contents are undefined.
@@ -70,9 +70,9 @@ func (in *Input) Resize(key InputKey, rows, cols int) {
 	blocks := (cols + BlockCols - 1) / BlockCols
 	switch key.Kind {
 	case InputE2M1:
-		in.Codes, in.BlockScale, in.Offset = grow(in.Codes, rows*cols), grow(in.BlockScale, rows*blocks), grow(in.Offset, rows*blocks)
+		in.E2M1 = grow(in.E2M1, rows*blocks)
 	case InputFixed24:
-		in.Codes, in.BlockScale, in.Offset = grow(in.Codes, 3*rows*cols), grow(in.BlockScale, rows*blocks), grow(in.Offset, 3*rows*blocks)
+		in.Fixed24 = grow(in.Fixed24, rows*blocks)
 	case InputE4M3Row:
 		in.rounded, in.RowScale = grow(in.rounded, rows*cols), grow(in.RowScale, rows)
 		in.X = in.rounded
@@ -92,7 +92,10 @@ func (in *Input) Resize(key InputKey, rows, cols int) {
 type Scratch struct {
 	bytes     []byte
 	floats    []float32
-	lastPanel [PanelRows]float32 // outputs of a panel that reaches beyond the last row
+	unpacked  []byte                 // an NVFP4 panel as bytes
+	panel     [8 * PanelRows]float32 // outputs of a tile whose panel reaches beyond the last row
+	nvfp4     nvfp4Args              // here, since what a function value is given would be allocated
+	lastPanel [PanelRows]float32     // outputs of a panel that reaches beyond the last row
 }
 
 func grow[T any](s []T, n int) []T {
@@ -100,4 +103,19 @@ func grow[T any](s []T, n int) []T {
 		return s[:n]
 	}
 	return make([]T, n, n+n/4)
+}
+
+// alignedBytes makes n bytes that start on a cache line.
+func alignedBytes(n int) []byte {
+	const line = 64
+	b := make([]byte, n+line-1)
+	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (line - 1)
+	return b[skip : skip+n : skip+n]
+}
+
+func growAligned(b []byte, n int) []byte {
+	if len(b) >= n {
+		return b
+	}
+	return alignedBytes(n + n/4)
 }

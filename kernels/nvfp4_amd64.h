@@ -1,0 +1,16 @@
+// Offsets in nvfp4Args.
+#define ARG_W 0
+#define ARG_SCALES 8
+#define ARG_X 16
+#define ARG_XSTRIDE 24
+#define ARG_Y 32
+#define ARG_YSTRIDE 40
+#define ARG_BLOCKS 48
+#define ARG_OUT 56
+
+// E2M1Block: 16 codes, offset, scale. Fixed24Block: 3 × 16 digits, 3 offsets, scale.
+#define E2M1_BYTES 24
+#define FIXED24_BYTES 64
+
+// An unpacked block: 4 quads of 16 rows × 4 bytes, then 16 scales.
+#define UNPACKED_BYTES 320
