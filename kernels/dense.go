@@ -87,9 +87,9 @@ func init() {
 	})
 }
 
-// checkMul compares Mul of one and of 15 rows with the reference.
+// checkMul compares Mul with the reference: one row, few rows, tiles.
 func checkMul(m Matrix, reference func(y []float32, stride int, in *Input, p0, p1 int)) error {
-	for _, rows := range []int{1, 15} {
+	for _, rows := range []int{1, 2, 3, 4, 15} {
 		var in Input
 		in.Resize(m.InputKey(), rows, m.Cols())
 		x := make([]float32, rows*m.Cols())

@@ -254,3 +254,43 @@ func fillPages(b []byte) {
 		b[i] = 1
 	}
 }
+
+// TestMulAllocations: a step allocates nothing once its scratch has grown.
+func TestMulAllocations(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(1, 1))
+		ms := []Matrix{newDenseCase(t, rng, DenseBF16, 150, 300).d, newDenseCase(t, rng, DenseF32, 150, 300).d}
+		for _, k := range fp8Kinds {
+			ms = append(ms, newFP8(t, k, 150, 300, k.scales(rng, 150, 300), randomCodes(rng, 150*300)))
+		}
+		x, y := randomFloats(rng, 13*300), make([]float32, 13*150)
+		for _, m := range ms {
+			for _, rows := range []int{1, 3, 13} {
+				var in Input
+				var s Scratch
+				step := func() {
+					in.Resize(m.InputKey(), rows, 300)
+					m.Prepare(&in, x, 0, rows)
+					m.Mul(y, 150, &in, 0, Panels(m), &s)
+				}
+				step()
+				if n := testing.AllocsPerRun(1, step); n != 0 {
+					t.Errorf("%T %v, %d rows: %v allocations", m, m.InputKey(), rows, n)
+				}
+			}
+		}
+	})
+}
+
+// TestKernelChecks runs what SelfCheck runs at start, at every level.
+func TestKernelChecks(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		for _, c := range checks {
+			if c.name == "dense" || c.name == "fp8" {
+				if err := c.run(); err != nil {
+					t.Errorf("%s: %v", c.name, err)
+				}
+			}
+		}
+	})
+}
