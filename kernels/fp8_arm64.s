@@ -135,6 +135,183 @@ TEXT ·rowE4M3x4NEON(SB), NOSPLIT, $0-8
 TEXT ·rowE4M3x1NEON(SB), NOSPLIT, $0-8
 	ROW(PANELS1)
 
+// Few rows: 2 to 4 rows of x at R10..R13, two columns of each in lanes 0 and 1 of V8..V11. Two rows take two panels at R3 and
+// R4, sums V16..V19 and V20..V23 of row 0, V24..V27 and V28..V31 of row 1; three and four rows take one panel, sums V16..V19
+// of row 0, V20..V23 of row 1 and so on.
+
+#define FEW_MUL(lane, x, sum) \
+	FMLA(lane, x, 0, sum);   \
+	FMLA(lane, x, 1, sum+1); \
+	FMLA(lane, x, 2, sum+2); \
+	FMLA(lane, x, 3, sum+3)
+
+#define MUL2A(lane) FEW_MUL(lane, 8, 16); FEW_MUL(lane, 9, 24)
+#define MUL2B(lane) FEW_MUL(lane, 8, 20); FEW_MUL(lane, 9, 28)
+#define MUL3(lane) FEW_MUL(lane, 8, 16); FEW_MUL(lane, 9, 20); FEW_MUL(lane, 10, 24)
+#define MUL4(lane) MUL3(lane); FEW_MUL(lane, 11, 28)
+
+#define FEW_PANELS2(OP) OP(MUL2A, R3); OP(MUL2B, R4)
+#define FEW_PANELS3(OP) OP(MUL3, R3)
+#define FEW_PANELS4(OP) OP(MUL4, R3)
+
+#define FEW_X2 FMOVD.P 8(R10), F8; FMOVD.P 8(R11), F9
+#define FEW_X3 FEW_X2; FMOVD.P 8(R12), F10
+#define FEW_X4 FEW_X3; FMOVD.P 8(R13), F11
+
+#define FEW_LAST2 FMOVS (R10), F8; FMOVS (R11), F9
+#define FEW_LAST3 FEW_LAST2; FMOVS (R12), F10
+#define FEW_LAST4 FEW_LAST3; FMOVS (R13), F11
+
+#define FEW_ZERO(a, b, c, d) \
+	VEOR a.B16, a.B16, a.B16; \
+	VEOR b.B16, b.B16, b.B16; \
+	VEOR c.B16, c.B16, c.B16; \
+	VEOR d.B16, d.B16, d.B16
+
+#define FEW_ZEROS \
+	FEW_ZERO(V16, V17, V18, V19); \
+	FEW_ZERO(V20, V21, V22, V23); \
+	FEW_ZERO(V24, V25, V26, V27); \
+	FEW_ZERO(V28, V29, V30, V31)
+
+// Rows of y start at R9; R14 is a panel's place in one of them.
+#define FEW_NEXT_ROW \
+	ADD  R1, R9; \
+	MOVD R9, R14
+
+#define FEW_STORE(a, b, c, d) VST1.P [a.S4, b.S4, c.S4, d.S4], 64(R14)
+
+#define FEW_STORE2 \
+	FEW_STORE(V16, V17, V18, V19); \
+	FEW_STORE(V20, V21, V22, V23); \
+	FEW_NEXT_ROW;                  \
+	FEW_STORE(V24, V25, V26, V27); \
+	FEW_STORE(V28, V29, V30, V31)
+
+#define FEW_STORE3 \
+	FEW_STORE(V16, V17, V18, V19); \
+	FEW_NEXT_ROW;                  \
+	FEW_STORE(V20, V21, V22, V23); \
+	FEW_NEXT_ROW;                  \
+	FEW_STORE(V24, V25, V26, V27)
+
+#define FEW_STORE4 \
+	FEW_STORE3;   \
+	FEW_NEXT_ROW; \
+	FEW_STORE(V28, V29, V30, V31)
+
+// FEW_ADD is y = fma(sum, scale, y) for one panel of one row, the scale in lane 0 of V8.
+#define FEW_ADD(sum) \
+	VLD1 (R14), [V0.S4, V1.S4, V2.S4, V3.S4]; \
+	FEW_MUL_SUMS(sum);                        \
+	VST1.P [V0.S4, V1.S4, V2.S4, V3.S4], 64(R14)
+
+#define FEW_MUL_SUMS(sum) \
+	FMLA(LANE0, 8, sum, 0);   \
+	FMLA(LANE0, 8, sum+1, 1); \
+	FMLA(LANE0, 8, sum+2, 2); \
+	FMLA(LANE0, 8, sum+3, 3)
+
+#define FEW_ROW_SCALE FMOVS.P 4(R8), F8
+
+#define FEW_SCALE2 \
+	FEW_ROW_SCALE; \
+	FEW_ADD(16);   \
+	FEW_ADD(20);   \
+	FEW_NEXT_ROW;  \
+	FEW_ROW_SCALE; \
+	FEW_ADD(24);   \
+	FEW_ADD(28)
+
+#define FEW_SCALE3 \
+	FEW_ROW_SCALE; \
+	FEW_ADD(16);   \
+	FEW_NEXT_ROW;  \
+	FEW_ROW_SCALE; \
+	FEW_ADD(20);   \
+	FEW_NEXT_ROW;  \
+	FEW_ROW_SCALE; \
+	FEW_ADD(24)
+
+#define FEW_SCALE4 \
+	FEW_SCALE3;    \
+	FEW_NEXT_ROW;  \
+	FEW_ROW_SCALE; \
+	FEW_ADD(28)
+
+#define FEW_ONE(MUL, w) \
+	VLD1.P 32(w), [V6.H8, V7.H8]; \
+	EVEN;                         \
+	MUL(LANE0)
+
+#define FEW_PAIR(MUL, w) \
+	FEW_ONE(MUL, w); \
+	ODD;             \
+	MUL(LANE1)
+
+#define FEW_ARGS \
+	MOVD a+0(FP), R9;   \
+	MOVD 0(R9), R0;     \
+	MOVD 8(R9), R1;     \
+	MOVD 16(R9), R10;   \
+	MOVD 24(R9), R2;    \
+	MOVD 32(R9), R3;    \
+	MOVD 40(R9), R4;    \
+	MOVD 48(R9), R7;    \
+	MOVD 56(R9), R8;    \
+	ADD  R3, R4;        \
+	ADD  R2, R10, R11;  \
+	ADD  R2, R11, R12;  \
+	ADD  R2, R12, R13
+
+// a *fewArgs: y 0, stride 8, x 16, xStride 24, w 32, panel 40, cols 48, scale 56. R6 counts the columns of a block, R7 those
+// after it.
+#define FEW(PANELS, X, LAST, STORE, SCALES) \
+	FEW_ARGS;            \
+	MASK;                \
+block:                       \
+	MOVD R7, R6;         \
+	CBZ  R8, columns;    \
+	CMP  $128, R6;       \
+	BLE  columns;        \
+	MOVD $128, R6;       \
+columns:                     \
+	SUB  R6, R7;         \
+	MOVD R0, R9;         \
+	MOVD R0, R14;        \
+	FEW_ZEROS;           \
+	SUBS $2, R6;         \
+	BLT  rest;           \
+pair:                        \
+	X;                   \
+	PANELS(FEW_PAIR);    \
+	SUBS $2, R6;         \
+	BGE  pair;           \
+rest:                        \
+	TBZ  $0, R6, sums;   \
+	LAST;                \
+	PANELS(FEW_ONE);     \
+sums:                        \
+	CBZ  R8, store;      \
+	SCALES;              \
+	CBNZ R7, block;      \
+	RET;                 \
+store:                       \
+	STORE;               \
+	RET
+
+// func few2E4M3NEON(a *fewArgs)
+TEXT ·few2E4M3NEON(SB), NOSPLIT, $0-8
+	FEW(FEW_PANELS2, FEW_X2, FEW_LAST2, FEW_STORE2, FEW_SCALE2)
+
+// func few3E4M3NEON(a *fewArgs)
+TEXT ·few3E4M3NEON(SB), NOSPLIT, $0-8
+	FEW(FEW_PANELS3, FEW_X3, FEW_LAST3, FEW_STORE3, FEW_SCALE3)
+
+// func few4E4M3NEON(a *fewArgs)
+TEXT ·few4E4M3NEON(SB), NOSPLIT, $0-8
+	FEW(FEW_PANELS4, FEW_X4, FEW_LAST4, FEW_STORE4, FEW_SCALE4)
+
 // func widenE4M3NEON(dst *float32, w *byte, cols int)
 TEXT ·widenE4M3NEON(SB), NOSPLIT, $0-24
 	MOVD dst+0(FP), R0
