@@ -85,10 +85,16 @@ func (w *packedPanels) pack(src []byte, p0, p1 int) {
 
 // packLanes32 moves one row of F32, or of BF16 pairs, into its lane.
 func packLanes32(to, from []byte, lane int) {
+	const next = 4 * PanelRows
 	to = to[lane*4:]
+	for ; len(from) >= 8 && len(to) >= 2*next; from, to = from[8:], to[2*next:] {
+		v := binary.LittleEndian.Uint64(from)
+		binary.LittleEndian.PutUint32(to, uint32(v))
+		binary.LittleEndian.PutUint32(to[next:], uint32(v>>32))
+	}
 	for ; len(from) >= 4; from = from[4:] {
 		binary.LittleEndian.PutUint32(to, binary.LittleEndian.Uint32(from))
-		to = to[min(4*PanelRows, len(to)):]
+		to = to[min(next, len(to)):]
 	}
 	if len(from) == 2 { // an odd BF16 column: the upper half stays zero
 		binary.LittleEndian.PutUint16(to, binary.LittleEndian.Uint16(from))
@@ -97,10 +103,18 @@ func packLanes32(to, from []byte, lane int) {
 
 // packLanes16 moves one row of F16, or of E4M3 pairs, into its lane.
 func packLanes16(to, from []byte, lane int) {
+	const next = 2 * PanelRows
 	to = to[lane*2:]
+	for ; len(from) >= 8 && len(to) >= 4*next; from, to = from[8:], to[4*next:] {
+		v := binary.LittleEndian.Uint64(from)
+		binary.LittleEndian.PutUint16(to, uint16(v))
+		binary.LittleEndian.PutUint16(to[next:], uint16(v>>16))
+		binary.LittleEndian.PutUint16(to[2*next:], uint16(v>>32))
+		binary.LittleEndian.PutUint16(to[3*next:], uint16(v>>48))
+	}
 	for ; len(from) >= 2; from = from[2:] {
 		binary.LittleEndian.PutUint16(to, binary.LittleEndian.Uint16(from))
-		to = to[min(2*PanelRows, len(to)):]
+		to = to[min(next, len(to)):]
 	}
 	if len(from) == 1 {
 		to[0] = from[0]
