@@ -6,7 +6,7 @@ import (
 )
 
 // tileScores sets s [n][32] = Σ_d q[d][n]·k[d][32], where q is [dim][12] and k as stored in format. It may compute and write
-// up to the next of 4, 6 or 12 queries. ahead is memory that will be read next, as long as k; it is prefetched.
+// up to the next of 4, 6, 8 or 12 queries. ahead is memory that will be read next, as long as k; it is prefetched.
 func tileScores(s, q *float32, k, ahead unsafe.Pointer, format KVFormat, dim, n int) {
 	size := tileSize(n)
 	if level == AVX512 {
@@ -26,6 +26,11 @@ func tileScores(s, q *float32, k, ahead unsafe.Pointer, format KVFormat, dim, n 
 		default:
 			scores4FP8AVX512(s, q, k, ahead, dim)
 		}
+		return
+	}
+	if size == 12 && n <= 8 {
+		scores4F32AVX2(s, q, k, k, dim)
+		scores4F32AVX2(offset(s, 4*PagePositions), offset(q, 4), k, k, dim)
 		return
 	}
 	if size == 12 {
@@ -50,7 +55,7 @@ func tileScores(s, q *float32, k, ahead unsafe.Pointer, format KVFormat, dim, n 
 }
 
 // tileValues takes valid positions into acc [steps][12][32]: acc·corr, then + p[pos]·v[pos][dim], ascending. p is [n][32]. It
-// may compute and write up to the next of 1, 4, 6 or 12 queries; 1 with KVF32 only.
+// may compute and write up to the next of 1, 4, 6, 8 or 12 queries; 1 with KVF32 only.
 func tileValues(acc, p, corr *float32, v, ahead unsafe.Pointer, format KVFormat, dim, valid, n int) {
 	stride, steps := dim*format.size(), (dim+tileDims-1)/tileDims
 	size := tileSize(n)
@@ -76,6 +81,11 @@ func tileValues(acc, p, corr *float32, v, ahead unsafe.Pointer, format KVFormat,
 		default:
 			values4FP8AVX512(acc, p, corr, v, ahead, stride, steps, valid)
 		}
+		return
+	}
+	if size == 12 && n <= 8 {
+		values4F32AVX2(acc, p, corr, v, v, stride, steps, valid)
+		values4F32AVX2(offset(acc, 4*tileDims), offset(p, 4*PagePositions), offset(corr, 4), v, v, stride, steps, valid)
 		return
 	}
 	if size == 12 {

@@ -6,10 +6,13 @@ import (
 )
 
 // tileScores sets s [n][32] = Σ_d q[d][n]·k[d][32], where q is [dim][12] and k as stored in format. It may compute and write
-// up to the next of 4, 6 or 12 queries. ahead is memory that will be read next, as long as k; it is prefetched.
+// up to the next of 4, 6, 8 or 12 queries. ahead is memory that will be read next, as long as k; it is prefetched.
 func tileScores(s, q *float32, k, ahead unsafe.Pointer, format KVFormat, dim, n int) {
 	size := tileSize(n)
 	switch {
+	case size == 12 && n <= 8:
+		scores4F32NEON(s, q, k, k, dim)
+		scores4F32NEON(offset(s, 4*PagePositions), offset(q, 4), k, k, dim)
 	case size == 12:
 		scores6F32NEON(s, q, k, k, dim)
 		scores6F32NEON(offset(s, 6*PagePositions), offset(q, 6), k, k, dim)
@@ -29,13 +32,16 @@ func tileScores(s, q *float32, k, ahead unsafe.Pointer, format KVFormat, dim, n 
 }
 
 // tileValues takes valid positions into acc [steps][12][32]: acc·corr, then + p[pos]·v[pos][dim], ascending. p is [n][32]. It
-// may compute and write up to the next of 1, 4, 6 or 12 queries; 1 with KVF32 only.
+// may compute and write up to the next of 1, 4, 6, 8 or 12 queries; 1 with KVF32 only.
 func tileValues(acc, p, corr *float32, v, ahead unsafe.Pointer, format KVFormat, dim, valid, n int) {
 	stride, steps := dim*format.size(), (dim+tileDims-1)/tileDims
 	size := tileSize(n)
 	switch {
 	case n == 1 && format == KVF32:
 		values1F32NEON(acc, p, corr, v, v, stride, steps, valid)
+	case size == 12 && n <= 8:
+		values4F32NEON(acc, p, corr, v, v, stride, steps, valid)
+		values4F32NEON(offset(acc, 4*tileDims), offset(p, 4*PagePositions), offset(corr, 4), v, v, stride, steps, valid)
 	case size == 12:
 		values6F32NEON(acc, p, corr, v, v, stride, steps, valid)
 		values6F32NEON(offset(acc, 6*tileDims), offset(p, 6*PagePositions), offset(corr, 6), v, v, stride, steps, valid)

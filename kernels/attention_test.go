@@ -159,6 +159,7 @@ func TestAttend(t *testing.T) {
 				check(KVLayout{Format: format, Heads: 2, Dim: dim}, group, []int{1})
 				check(KVLayout{Format: format, Heads: 2, Dim: dim}, group, []int{30, 31, 32, 33, 34, 35})
 				check(KVLayout{Format: format, Heads: 1, Dim: dim}, group, []int{70, 3, 70, 65})
+				check(KVLayout{Format: format, Heads: 1, Dim: dim}, group, []int{50, 50})
 			}
 			for _, dim := range []int{40, 128, 256} {
 				check(KVLayout{Format: format, Heads: 2, Dim: dim}, 4, []int{40 + rng.IntN(60)})
