@@ -6,25 +6,25 @@ import (
 )
 
 // tileScores sets s [n][32] = Σ_d q[d][n]·k[d][32], where q is [dim][12] and k as stored in format. It may compute and write
-// up to the next of 4, 6, 8 or 12 queries. ahead is memory that will be read next, as long as k; it is prefetched.
-func tileScores(s, q *float32, k, ahead unsafe.Pointer, format KVFormat, dim, n int) {
+// up to the next of 4, 6, 8 or 12 queries. Meanwhile next is prefetched.
+func tileScores(s, q *float32, k unsafe.Pointer, format KVFormat, dim, n int, next prefetch) {
 	size := tileSize(n)
 	if level == AVX512 {
 		switch {
 		case size == 12:
-			scores12F32AVX512(s, q, k, dim)
+			scores12F32AVX512(s, q, k, next.at, dim, next.pace)
 		case size == 6 && format == KVF32:
-			scores6F32AVX512(s, q, k, ahead, dim)
+			scores6F32AVX512(s, q, k, next.at, dim)
 		case size == 6 && format == KVBF16:
-			scores6BF16AVX512(s, q, k, ahead, dim)
+			scores6BF16AVX512(s, q, k, next.at, dim)
 		case size == 6:
-			scores6FP8AVX512(s, q, k, ahead, dim)
+			scores6FP8AVX512(s, q, k, next.at, dim)
 		case format == KVF32:
-			scores4F32AVX512(s, q, k, ahead, dim)
+			scores4F32AVX512(s, q, k, next.at, dim)
 		case format == KVBF16:
-			scores4BF16AVX512(s, q, k, ahead, dim)
+			scores4BF16AVX512(s, q, k, next.at, dim)
 		default:
-			scores4FP8AVX512(s, q, k, ahead, dim)
+			scores4FP8AVX512(s, q, k, next.at, dim)
 		}
 		return
 	}
@@ -40,23 +40,23 @@ func tileScores(s, q *float32, k, ahead unsafe.Pointer, format KVFormat, dim, n 
 	}
 	switch {
 	case size == 6 && format == KVF32:
-		scores6F32AVX2(s, q, k, ahead, dim)
+		scores6F32AVX2(s, q, k, next.at, dim)
 	case size == 6 && format == KVBF16:
-		scores6BF16AVX2(s, q, k, ahead, dim)
+		scores6BF16AVX2(s, q, k, next.at, dim)
 	case size == 6:
-		scores6FP8AVX2(s, q, k, ahead, dim)
+		scores6FP8AVX2(s, q, k, next.at, dim)
 	case format == KVF32:
-		scores4F32AVX2(s, q, k, ahead, dim)
+		scores4F32AVX2(s, q, k, next.at, dim)
 	case format == KVBF16:
-		scores4BF16AVX2(s, q, k, ahead, dim)
+		scores4BF16AVX2(s, q, k, next.at, dim)
 	default:
-		scores4FP8AVX2(s, q, k, ahead, dim)
+		scores4FP8AVX2(s, q, k, next.at, dim)
 	}
 }
 
 // tileValues takes valid positions into acc [steps][12][32]: acc·corr, then + p[pos]·v[pos][dim], ascending. p is [n][32]. It
 // may compute and write up to the next of 1, 4, 6, 8 or 12 queries; 1 with KVF32 only.
-func tileValues(acc, p, corr *float32, v, ahead unsafe.Pointer, format KVFormat, dim, valid, n int) {
+func tileValues(acc, p, corr *float32, v unsafe.Pointer, format KVFormat, dim, valid, n int, next prefetch) {
 	stride, steps := dim*format.size(), (dim+tileDims-1)/tileDims
 	size := tileSize(n)
 	if n == 1 && format == KVF32 {
@@ -65,21 +65,21 @@ func tileValues(acc, p, corr *float32, v, ahead unsafe.Pointer, format KVFormat,
 	if level == AVX512 {
 		switch {
 		case size == 12:
-			values12F32AVX512(acc, p, corr, v, stride, steps, valid)
+			values12F32AVX512(acc, p, corr, v, next.at, stride, steps, valid, next.pace)
 		case size == 1:
 			values1F32AVX512(acc, p, corr, v, stride, steps, valid)
 		case size == 6 && format == KVF32:
-			values6F32AVX512(acc, p, corr, v, ahead, stride, steps, valid)
+			values6F32AVX512(acc, p, corr, v, next.at, stride, steps, valid)
 		case size == 6 && format == KVBF16:
-			values6BF16AVX512(acc, p, corr, v, ahead, stride, steps, valid)
+			values6BF16AVX512(acc, p, corr, v, next.at, stride, steps, valid)
 		case size == 6:
-			values6FP8AVX512(acc, p, corr, v, ahead, stride, steps, valid)
+			values6FP8AVX512(acc, p, corr, v, next.at, stride, steps, valid)
 		case format == KVF32:
-			values4F32AVX512(acc, p, corr, v, ahead, stride, steps, valid)
+			values4F32AVX512(acc, p, corr, v, next.at, stride, steps, valid)
 		case format == KVBF16:
-			values4BF16AVX512(acc, p, corr, v, ahead, stride, steps, valid)
+			values4BF16AVX512(acc, p, corr, v, next.at, stride, steps, valid)
 		default:
-			values4FP8AVX512(acc, p, corr, v, ahead, stride, steps, valid)
+			values4FP8AVX512(acc, p, corr, v, next.at, stride, steps, valid)
 		}
 		return
 	}
@@ -97,17 +97,17 @@ func tileValues(acc, p, corr *float32, v, ahead unsafe.Pointer, format KVFormat,
 	case size == 1:
 		values1F32AVX2(acc, p, corr, v, stride, steps, valid)
 	case size == 6 && format == KVF32:
-		values6F32AVX2(acc, p, corr, v, ahead, stride, steps, valid)
+		values6F32AVX2(acc, p, corr, v, next.at, stride, steps, valid)
 	case size == 6 && format == KVBF16:
-		values6BF16AVX2(acc, p, corr, v, ahead, stride, steps, valid)
+		values6BF16AVX2(acc, p, corr, v, next.at, stride, steps, valid)
 	case size == 6:
-		values6FP8AVX2(acc, p, corr, v, ahead, stride, steps, valid)
+		values6FP8AVX2(acc, p, corr, v, next.at, stride, steps, valid)
 	case format == KVF32:
-		values4F32AVX2(acc, p, corr, v, ahead, stride, steps, valid)
+		values4F32AVX2(acc, p, corr, v, next.at, stride, steps, valid)
 	case format == KVBF16:
-		values4BF16AVX2(acc, p, corr, v, ahead, stride, steps, valid)
+		values4BF16AVX2(acc, p, corr, v, next.at, stride, steps, valid)
 	default:
-		values4FP8AVX2(acc, p, corr, v, ahead, stride, steps, valid)
+		values4FP8AVX2(acc, p, corr, v, next.at, stride, steps, valid)
 	}
 }
 
@@ -152,10 +152,10 @@ func scaleAdd(dst, src []float32, a, b float32) {
 // Assembly: one loop per number of queries and stored format, see tileScores and tileValues.
 
 //go:noescape
-func scores12F32AVX512(s, q *float32, k unsafe.Pointer, dim int)
+func scores12F32AVX512(s, q *float32, k, ahead unsafe.Pointer, dim, pace int)
 
 //go:noescape
-func values12F32AVX512(acc, p, corr *float32, v unsafe.Pointer, stride, steps, valid int)
+func values12F32AVX512(acc, p, corr *float32, v, ahead unsafe.Pointer, stride, steps, valid, pace int)
 
 //go:noescape
 func values1F32AVX512(acc, p, corr *float32, v unsafe.Pointer, stride, steps, valid int)

@@ -6,8 +6,8 @@ import (
 )
 
 // tileScores sets s [n][32] = Σ_d q[d][n]·k[d][32], where q is [dim][12] and k as stored in format. It may compute and write
-// up to the next of 4, 6, 8 or 12 queries. ahead is memory that will be read next, as long as k; it is prefetched.
-func tileScores(s, q *float32, k, ahead unsafe.Pointer, format KVFormat, dim, n int) {
+// up to the next of 4, 6, 8 or 12 queries. Meanwhile next is prefetched.
+func tileScores(s, q *float32, k unsafe.Pointer, format KVFormat, dim, n int, next prefetch) {
 	size := tileSize(n)
 	switch {
 	case size == 12 && n <= 8:
@@ -17,23 +17,23 @@ func tileScores(s, q *float32, k, ahead unsafe.Pointer, format KVFormat, dim, n 
 		scores6F32NEON(s, q, k, k, dim)
 		scores6F32NEON(offset(s, 6*PagePositions), offset(q, 6), k, k, dim)
 	case size == 6 && format == KVF32:
-		scores6F32NEON(s, q, k, ahead, dim)
+		scores6F32NEON(s, q, k, next.at, dim)
 	case size == 6 && format == KVBF16:
-		scores6BF16NEON(s, q, k, ahead, dim)
+		scores6BF16NEON(s, q, k, next.at, dim)
 	case size == 6:
-		scores6FP8NEON(s, q, k, ahead, dim)
+		scores6FP8NEON(s, q, k, next.at, dim)
 	case format == KVF32:
-		scores4F32NEON(s, q, k, ahead, dim)
+		scores4F32NEON(s, q, k, next.at, dim)
 	case format == KVBF16:
-		scores4BF16NEON(s, q, k, ahead, dim)
+		scores4BF16NEON(s, q, k, next.at, dim)
 	default:
-		scores4FP8NEON(s, q, k, ahead, dim)
+		scores4FP8NEON(s, q, k, next.at, dim)
 	}
 }
 
 // tileValues takes valid positions into acc [steps][12][32]: acc·corr, then + p[pos]·v[pos][dim], ascending. p is [n][32]. It
 // may compute and write up to the next of 1, 4, 6, 8 or 12 queries; 1 with KVF32 only.
-func tileValues(acc, p, corr *float32, v, ahead unsafe.Pointer, format KVFormat, dim, valid, n int) {
+func tileValues(acc, p, corr *float32, v unsafe.Pointer, format KVFormat, dim, valid, n int, next prefetch) {
 	stride, steps := dim*format.size(), (dim+tileDims-1)/tileDims
 	size := tileSize(n)
 	switch {
@@ -46,17 +46,17 @@ func tileValues(acc, p, corr *float32, v, ahead unsafe.Pointer, format KVFormat,
 		values6F32NEON(acc, p, corr, v, v, stride, steps, valid)
 		values6F32NEON(offset(acc, 6*tileDims), offset(p, 6*PagePositions), offset(corr, 6), v, v, stride, steps, valid)
 	case size == 6 && format == KVF32:
-		values6F32NEON(acc, p, corr, v, ahead, stride, steps, valid)
+		values6F32NEON(acc, p, corr, v, next.at, stride, steps, valid)
 	case size == 6 && format == KVBF16:
-		values6BF16NEON(acc, p, corr, v, ahead, stride, steps, valid)
+		values6BF16NEON(acc, p, corr, v, next.at, stride, steps, valid)
 	case size == 6:
-		values6FP8NEON(acc, p, corr, v, ahead, stride, steps, valid)
+		values6FP8NEON(acc, p, corr, v, next.at, stride, steps, valid)
 	case format == KVF32:
-		values4F32NEON(acc, p, corr, v, ahead, stride, steps, valid)
+		values4F32NEON(acc, p, corr, v, next.at, stride, steps, valid)
 	case format == KVBF16:
-		values4BF16NEON(acc, p, corr, v, ahead, stride, steps, valid)
+		values4BF16NEON(acc, p, corr, v, next.at, stride, steps, valid)
 	default:
-		values4FP8NEON(acc, p, corr, v, ahead, stride, steps, valid)
+		values4FP8NEON(acc, p, corr, v, next.at, stride, steps, valid)
 	}
 }
 

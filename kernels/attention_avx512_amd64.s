@@ -505,17 +505,21 @@ loop:
 	VZEROUPPER
 	RET
 
-// func scores12F32AVX512(s, q *float32, k unsafe.Pointer, dim int)
-TEXT ·scores12F32AVX512(SB), NOSPLIT, $0-32
+// func scores12F32AVX512(s, q *float32, k, ahead unsafe.Pointer, dim, pace int)
+TEXT ·scores12F32AVX512(SB), NOSPLIT, $0-48
 	MOVQ s+0(FP), DI
 	MOVQ q+8(FP), DX
 	MOVQ k+16(FP), SI
-	MOVQ dim+24(FP), CX
+	MOVQ ahead+24(FP), BX
+	MOVQ dim+32(FP), CX
+	MOVQ pace+40(FP), R8
 	ZERO12
 
 loop:
 	LOAD_F32
 	ADD_F32(SI)
+	PREFETCHT0 (BX)
+	ADDQ R8, BX
 	QUERIES12
 	ADDQ $48, DX
 	DECQ CX
@@ -524,15 +528,17 @@ loop:
 	VZEROUPPER
 	RET
 
-// func values12F32AVX512(acc, p, corr *float32, v unsafe.Pointer, stride, steps, valid int)
-TEXT ·values12F32AVX512(SB), NOSPLIT, $0-56
+// func values12F32AVX512(acc, p, corr *float32, v, ahead unsafe.Pointer, stride, steps, valid, pace int)
+TEXT ·values12F32AVX512(SB), NOSPLIT, $0-72
 	MOVQ acc+0(FP), DI
 	MOVQ p+8(FP), R9
 	MOVQ corr+16(FP), R10
 	MOVQ v+24(FP), R11
-	MOVQ stride+32(FP), R12
-	MOVQ steps+40(FP), R13
-	MOVQ valid+48(FP), R8
+	MOVQ stride+40(FP), R12
+	MOVQ steps+48(FP), R13
+	MOVQ valid+56(FP), R8
+	MOVQ ahead+32(FP), BX
+	MOVQ pace+64(FP), AX
 
 step:
 	MOVQ R11, SI
@@ -543,6 +549,8 @@ step:
 loop:
 	LOAD_F32
 	ADDQ R12, SI
+	PREFETCHT0 (BX)
+	ADDQ AX, BX
 	WEIGHTS12
 	ADDQ $4, DX
 	DECQ CX

@@ -25,8 +25,8 @@ func BenchmarkAttendTile(b *testing.B) {
 				b.ReportMetric(12*32*256*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gfma/s")
 			})
 		}
-		run("scores", func() { tileScores(&blk.s[0], &t.q[0], k, k, KVF32, 256, 12) })
-		run("values", func() { tileValues(&t.acc[0], &blk.s[0], &blk.s[tileStep], k, k, KVF32, 256, 32, 12) })
+		run("scores", func() { tileScores(&blk.s[0], &t.q[0], k, KVF32, 256, 12, prefetch{at: k}) })
+		run("values", func() { tileValues(&t.acc[0], &blk.s[0], &blk.s[tileStep], k, KVF32, 256, 32, 12, prefetch{at: k}) })
 		valid := [16]int32{32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32}
 		run("softmax", func() { tileSoftmax(&blk.s[0], &t.m[0], &blk.s[tileStep], &t.sum[0], &valid, 12) })
 		level = saved
