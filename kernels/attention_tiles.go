@@ -65,7 +65,7 @@ func (l KVLayout) newBlock(head, queries int, single bool, s *AttnScratch) attnB
 	b.k, b.v, b.s, b.tiles = f[:page], f[page:2*page], f[2*page:2*page+tileStep+16], f[2*page+tileStep+16:]
 	b.valid, b.lens = (*[16]int32)(s.counts), s.counts[16:]
 	clear(b.valid[:])
-	clear(b.tiles)
+	clear(b.tile(tiles - 1).q) // of the last tile's empty slots
 	for i := range tiles {
 		b.reset(b.tile(i), 0, tileQueries)
 	}
