@@ -15,6 +15,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"hearth/appliance/openai"
+	"hearth/console"
 )
 
 // routes remembers which methods a path has, for Allow.
@@ -30,6 +31,9 @@ func (s *Server) route() {
 	s.handle(fiber.MethodGet, "/health", s.health)
 	s.handle(fiber.MethodPost, "/tokenize", s.tokenize)
 	s.handle(fiber.MethodPost, "/detokenize", s.detokenize)
+	for path, h := range console.Handlers(consoleSource{s}) {
+		s.handle(fiber.MethodGet, path, h)
+	}
 	for path, methods := range s.hits {
 		s.app.All(path, otherMethod(strings.Join(methods, ", ")))
 	}
