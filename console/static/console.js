@@ -214,7 +214,8 @@ class Answer {
       if (problem) this.root.append(make("p", "failure", problem));
       const parts = [];
       if (timings) {
-        parts.push(`${timings.decode_tokens} tokens`, `${timings.decode_tokens_per_second.toFixed(1)}/s`);
+        parts.push(`${timings.decode_tokens} tokens`);
+      if (timings.decode_tokens_per_second) parts.push(`${timings.decode_tokens_per_second.toFixed(1)}/s`);
         if (this.first) parts.push(`first after ${((this.first - this.begin) / 1000).toFixed(2)} s`);
         parts.push(`prompt ${timings.prefill_tokens} new, ${timings.cached_tokens} cached`);
       }
@@ -336,12 +337,14 @@ function askResults(calls) {
 }
 
 function submitOnEnter(input, form) {
+  const sends = (e) => e.key === "Enter" && !e.shiftKey && !e.isComposing;
   input.addEventListener("keydown", (e) => {
-    if (e.key === "Enter" && !e.shiftKey && !e.isComposing) {
+    if (sends(e)) {
       e.preventDefault();
       form.requestSubmit();
     }
   });
+  input.addEventListener("keypress", (e) => sends(e) && e.preventDefault()); // some input methods send it all the same
 }
 
 function send() {
