@@ -43,7 +43,7 @@ func (c *serveCmd) Run(ctx *kong.Context, g config.Global, r *config.Resolver) e
 }
 
 type chatCmd struct {
-	Prompt  []string `arg:"" optional:"" help:"First message. With input from a pipe, or --once, the only one."`
+	Prompt  []string `arg:"" optional:"" help:"First message; --once makes it the only one."`
 	URL     string   `name:"url" help:"The server." default:"http://127.0.0.1:8080"`
 	Model   string   `help:"Model name to ask for." env:"-"`
 	Key     string   `help:"API key, for a server that wants one."`

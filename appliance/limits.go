@@ -5,8 +5,8 @@ import "time"
 const (
 	// maxHeaderBytes bounds the request line and headers.
 	maxHeaderBytes = 32 << 10
-	// maxConnections bounds open connections; an agent keeps one or two.
-	maxConnections = 1024
+	// maxConnections bounds open connections; an agent keeps one or two. Each may hold a body of the largest size.
+	maxConnections = 256
 	// maxRequestIDBytes bounds an x-request-id that a client chose.
 	maxRequestIDBytes = 128
 	// maxUnknownNames bounds how many unknown field names are counted apart; the rest share one counter.

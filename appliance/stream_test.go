@@ -302,6 +302,31 @@ func TestDisconnect(t *testing.T) {
 	}
 }
 
+// C43: a client that gives up and repeats its request leaves nothing behind.
+func TestRetries(t *testing.T) {
+	e := newFakeEngine()
+	waiting := text("ok")
+	waiting.queue = make(chan struct{})
+	e.set(waiting)
+	url, _ := serve(t, e, nil)
+	for i := range 3 {
+		ctx, cancel := context.WithTimeout(context.Background(), 150*time.Millisecond)
+		req, _ := http.NewRequestWithContext(ctx, "POST", url+"/v1/chat/completions", strings.NewReader(hello))
+		if res, err := http.DefaultClient.Do(req); err == nil {
+			res.Body.Close()
+			t.Error("answered", res.Status)
+		}
+		cancel()
+		if !e.stream().wasClosed(time.Second) {
+			t.Errorf("attempt %d is still in the engine", i)
+		}
+	}
+	close(waiting.queue)
+	if r := do(t, "POST", url+"/v1/chat/completions", hello); r.StatusCode != 200 || len(e.seen) != 4 {
+		t.Error(r.StatusCode, len(e.seen))
+	}
+}
+
 // C42: a client that does not read is cancelled at the limit, and others are not slowed.
 func TestSlowReader(t *testing.T) {
 	e := newFakeEngine()
