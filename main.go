@@ -45,7 +45,7 @@ func main() {
 		kong.Vars{"data": config.DefaultData()},
 		kong.DefaultEnvars("HEARTH"),
 		kong.Resolvers(resolver),
-		kong.UsageOnError(),
+		kong.ShortUsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	ctx, err := parser.Parse(os.Args[1:])

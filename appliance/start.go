@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
@@ -99,7 +100,11 @@ func Run(ctx context.Context, st Startup) error {
 
 // Listen opens the port.
 func Listen(address string) (net.Listener, error) {
-	ln, err := net.Listen("tcp", address)
+	network := "tcp"
+	if a, err := netip.ParseAddrPort(address); err == nil && a.Addr().Is4() {
+		network = "tcp4" // 0.0.0.0 would also listen on all IPv6 addresses
+	}
+	ln, err := net.Listen(network, address)
 	switch {
 	case err == nil:
 		return ln, nil

@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/BurntSushi/toml"
 	"github.com/alecthomas/kong"
@@ -158,7 +159,7 @@ func (r *Resolver) load(ctx *kong.Context) error {
 		path = filepath.Join(data, fileName)
 	}
 	values, err := readFile(path)
-	if errors.Is(err, fs.ErrNotExist) && !given {
+	if !given && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) {
 		return nil
 	}
 	if err != nil {
