@@ -1,0 +1,33 @@
+package kernels
+
+// peakSink keeps the compiler from dropping the loops.
+var peakSink float32
+
+// fmaPeakGeneric does 8 multiply-accumulates an iteration.
+func fmaPeakGeneric(iterations int) int {
+	var acc [8]float32
+	x, y := float32(0.5), float32(0.25)
+	for range iterations {
+		for i := range acc {
+			acc[i] = fma32(x, y, acc[i])
+		}
+	}
+	peakSink = acc[0]
+	return 8
+}
+
+// innerPeakGeneric does a block of 16 an iteration.
+func innerPeakGeneric(iterations int) int {
+	var w [BlockCols]int32
+	var x E2M1Block
+	acc := float32(0)
+	for range iterations {
+		d := int32(0)
+		for i, c := range x.Codes {
+			d += w[i] * int32(c)
+		}
+		acc = fma32(float32(d), x.Scale, acc)
+	}
+	peakSink = acc
+	return BlockCols
+}
