@@ -1,0 +1,18 @@
+package cpu
+
+import "runtime"
+
+const (
+	// defaultMaxRows of a step: enough that unpacking weights costs little beside the products, and that a step of a small
+	// model ends within a fraction of a second.
+	defaultMaxRows = 512
+	// maxThreads is more than any box has that reads weights faster with another one.
+	maxThreads = 256
+)
+
+func threadCount(asked int) int {
+	if asked <= 0 {
+		asked = runtime.GOMAXPROCS(0)
+	}
+	return min(asked, maxThreads)
+}
