@@ -132,7 +132,7 @@ func (x *exchange) interrupted() error {
 
 func (s *Server) logEnd(x *exchange, r engine.Result, err error) {
 	attrs := []any{"id", x.id, "duration", time.Since(x.begin).Round(time.Millisecond),
-		"prompt_tokens", r.PromptTokens, "cached_tokens", r.CachedTokens, "output_tokens", r.OutputTokens}
+		"prompt_tokens", x.stream.PromptTokens(), "cached_tokens", r.CachedTokens, "output_tokens", r.OutputTokens}
 	switch {
 	case err == nil:
 		s.log.Info("answered", append(attrs, "finish", r.Finish)...)

@@ -183,6 +183,9 @@ func TestErrors(t *testing.T) {
 			t.Errorf("model %q: %s", alias, r.body)
 		}
 	}
+	if r := do(t, "POST", chatURL+"/?beta=true", hello); r.StatusCode != 200 {
+		t.Errorf("a query and a trailing slash: %s", r.body)
+	}
 	r := do(t, "POST", chatURL, strings.Replace(hello, "qwen-test", "gpt-9", 1))
 	if e := wantError(t, r, 404, invalid, "model_not_found", "model"); !strings.Contains(e["message"].(string), "qwen-test, fast") {
 		t.Error("the message does not list the names:", e)
