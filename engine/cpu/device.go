@@ -116,14 +116,14 @@ func (d *Device) Geometry() device.Geometry {
 
 // weightBytes is what one decoded token reads of the weights.
 func (d *Device) weightBytes() int64 {
-	n := d.m.head.bytes()
+	n := d.m.head.size
 	for i := range d.m.layers {
 		l := &d.m.layers[i]
-		n += l.gateUp.bytes() + l.down.bytes()
+		n += l.gateUp.size + l.down.size
 		if l.gdn != nil {
-			n += l.gdn.in.bytes() + l.gdn.out.bytes()
+			n += l.gdn.in.size + l.gdn.out.size
 		} else {
-			n += l.attn.in.bytes() + l.attn.out.bytes()
+			n += l.attn.in.size + l.attn.out.size
 		}
 	}
 	return int64(n)

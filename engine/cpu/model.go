@@ -65,6 +65,7 @@ type fan struct {
 	first    []int // matrix -> its first panel among the fan's
 	panels   int
 	cols     int
+	size     int // bytes
 }
 
 func newFan(ms ...kernels.Matrix) fan {
@@ -84,14 +85,7 @@ func newFan(ms ...kernels.Matrix) fan {
 		f.input = append(f.input, at)
 		f.first = append(f.first, f.panels)
 		f.panels += kernels.Panels(m)
+		f.size += m.Bytes()
 	}
 	return f
-}
-
-func (f *fan) bytes() int {
-	n := 0
-	for _, m := range f.matrices {
-		n += m.Bytes()
-	}
-	return n
 }

@@ -7,14 +7,15 @@ import (
 )
 
 // pool runs one job at a time on a fixed set of threads, the caller's among them. Between jobs that follow each other
-// closely the threads spin, since a step is hundreds of jobs of a few microseconds; left alone they sleep.
+// closely the threads spin, since a step is hundreds of jobs of a few microseconds; left alone they sleep. A helper takes
+// part in a job only if it arrives before the job is done, so one that the system has put aside delays nobody.
 type pool struct {
 	threads int
 	job     func(worker, lo, hi int)
 	tasks   int32
 	grain   int32
 	next    atomic.Int32 // first task nobody took
-	busy    atomic.Int32 // helpers still in the current job
+	gate    atomic.Int32 // helpers in the current job; shut between jobs
 	turn    atomic.Uint32
 	asleep  atomic.Int32
 	mu      sync.Mutex
@@ -23,12 +24,18 @@ type pool struct {
 	done    sync.WaitGroup
 }
 
-// spinLoops is how long an idle thread watches for the next job before it sleeps: about 50 µs.
-const spinLoops = 20000
+const (
+	// spinLoops is how long an idle thread watches for the next job before it sleeps: some 50 to 150 µs, by the length of
+	// the processor's pause.
+	spinLoops = 4000
+	// shut keeps helpers out.
+	shut = -1
+)
 
 func newPool(threads int) *pool {
 	p := &pool{threads: max(1, threads)}
 	p.wake = sync.NewCond(&p.mu)
+	p.gate.Store(shut)
 	for w := 1; w < p.threads; w++ {
 		p.done.Add(1)
 		go p.help(w)
@@ -47,7 +54,7 @@ func (p *pool) do(tasks, grain int, job func(worker, lo, hi int)) {
 	}
 	p.job, p.tasks, p.grain = job, int32(tasks), int32(grain)
 	p.next.Store(0)
-	p.busy.Store(int32(p.threads - 1))
+	p.gate.Store(0)
 	p.turn.Add(1)
 	if p.asleep.Load() > 0 {
 		p.mu.Lock()
@@ -55,7 +62,7 @@ func (p *pool) do(tasks, grain int, job func(worker, lo, hi int)) {
 		p.mu.Unlock()
 	}
 	p.take(0)
-	for i := 0; p.busy.Load() > 0; i++ {
+	for i := 0; !p.gate.CompareAndSwap(0, shut); i++ {
 		if i > spinLoops {
 			runtime.Gosched()
 		} else {
@@ -84,12 +91,27 @@ func (p *pool) help(worker int) {
 		if p.closed.Load() {
 			return
 		}
-		p.take(worker)
-		p.busy.Add(-1)
+		if p.enter() {
+			p.take(worker)
+			p.gate.Add(-1)
+		}
 	}
 }
 
-// await returns the turn that follows seen. A job's end waits for every helper, so none can be skipped.
+// enter joins the current job, unless it is over. It may be a later one than the helper was called for.
+func (p *pool) enter() bool {
+	for {
+		n := p.gate.Load()
+		if n == shut {
+			return false
+		}
+		if p.gate.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// await returns a turn after seen.
 func (p *pool) await(seen uint32) uint32 {
 	for range spinLoops {
 		if t := p.turn.Load(); t != seen {

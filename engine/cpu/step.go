@@ -109,7 +109,11 @@ func (d *Device) mul(f *fan, x []float32, rows int, ys [maxFan][]float32, stride
 	}
 	d.p.fan, d.p.x, d.p.rows, d.p.ys, d.p.strides = f, x[:rows*f.cols], rows, ys, strides
 	d.pool.do(rows, rowGrain(rows, d.pool.threads), d.prepareJob)
-	d.pool.do(f.panels, panelGrain(f.panels, d.pool.threads), d.mulJob)
+	grain := panelGrain(f.panels, d.pool.threads)
+	if rows*f.size < inlineBytes {
+		grain = f.panels
+	}
+	d.pool.do(f.panels, grain, d.mulJob)
 }
 
 func (d *Device) prepareTask(_, lo, hi int) {
