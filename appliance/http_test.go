@@ -350,6 +350,44 @@ func TestCompressedBodies(t *testing.T) {
 		wantError(t, do(t, "POST", url, packed(bomb), "Content-Encoding", encoding), 413, "invalid_request_error", "request_too_large", "")
 	}
 	wantError(t, do(t, "POST", url, string(bomb)), 413, "invalid_request_error", "request_too_large", "")
+
+	res, err := http.Post(url, "application/json", io.MultiReader(bytes.NewReader(bomb))) // chunked: its length is not known
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != 413 {
+		t.Error("chunked:", res.Status)
+	}
+}
+
+// panicking is an engine with a bug.
+type panicking struct{ *fakeEngine }
+
+func (panicking) Tokenize(string, bool) ([]int32, error) { panic("a bug") }
+
+func (p panicking) Chat(ctx context.Context, req *engine.Request) (Stream, error) {
+	s, err := p.fakeEngine.Chat(ctx, req)
+	return panickingStream{s}, err
+}
+
+type panickingStream struct{ Stream }
+
+func (panickingStream) Next(context.Context) (chat.Event, bool) { panic("a bug") }
+
+// A bug in a handler costs one request, not the server, and tells the client nothing.
+func TestPanic(t *testing.T) {
+	url, _ := serve(t, panicking{newFakeEngine()}, nil)
+	wantError(t, do(t, "POST", url+"/v1/chat/completions", hello), 500, "server_error", "", "")
+	if r := do(t, "POST", url+"/v1/chat/completions", streamed); !strings.Contains(r.body, `"type":"server_error"`) || strings.Contains(r.body, "bug") || strings.Contains(r.body, "DONE") {
+		t.Error(r.body)
+	}
+	if e := wantError(t, do(t, "POST", url+"/tokenize", `{"prompt":"x"}`), 500, "server_error", "", ""); strings.Contains(e["message"].(string), "bug") {
+		t.Error(e)
+	}
+	if r := do(t, "GET", url+"/health", ""); r.StatusCode != 200 {
+		t.Error(r.StatusCode)
+	}
 }
 
 func TestGuards(t *testing.T) {

@@ -3,6 +3,7 @@ package appliance
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"net/http"
 	"runtime/debug"
 	"sync"
@@ -26,13 +27,17 @@ func (s *Server) sendStream(c *fiber.Ctx, x *exchange) {
 	c.Set("X-Accel-Buffering", "no")
 	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer s.release(x)
-		defer func() {
-			if p := recover(); p != nil { // it would end the process
-				s.log.Error("a stream panicked", "id", x.id, "panic", p, "stack", string(debug.Stack()))
-			}
-		}()
+		defer s.caught(x)
 		s.writeStream(w, x)
 	})
+}
+
+// caught is deferred by the goroutines of a stream: a panic would end the process. It ends the exchange instead.
+func (s *Server) caught(x *exchange) {
+	if p := recover(); p != nil {
+		s.log.Error("a stream panicked", "id", x.id, "panic", p, "stack", string(debug.Stack()))
+		x.cancel(fmt.Errorf("panic: %v", p))
+	}
 }
 
 // writeStream sends events as they come, pings when they do not, and at the end why the answer ended.
@@ -49,6 +54,7 @@ func (s *Server) writeStream(w *bufio.Writer, x *exchange) {
 	backlog := newBacklog(s.opt.StreamBuffer)
 	go func() {
 		defer backlog.end()
+		defer s.caught(x)
 		for {
 			event, more := x.stream.Next(x.ctx)
 			if !more {
