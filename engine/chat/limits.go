@@ -2,5 +2,11 @@ package chat
 
 // Limits of one request's text. Numbers of messages and bytes of a body are bounded before they get here.
 const (
-	maxJSONDepth = 64 // of tools, arguments and template variables: the deepest schema that is accepted
+	maxJSONDepth = 64 // of tools, arguments, values and template variables: the deepest schema that is accepted
+
+	// Longest name of a function or a parameter that the scanner takes for one before it has begun a call: bounds what is
+	// held back, and rescanned when it was none. Declared names are at most 64 bytes long.
+	maxNameBytes = 256
+
+	maxSchemaSteps = 1000 // schemas visited to find the types of one parameter, so that references in a circle end
 )

@@ -40,6 +40,7 @@ type Input struct {
 	Messages            *jinja.List
 	Tools               *jinja.List // nil or empty: none
 	AddGenerationPrompt bool
+	Continue            bool       // the last message is the model's to continue; its content ends in a mark, where the prompt is cut
 	Kwargs              *jinja.Map // further template variables, such as enable_thinking; may be nil
 }
 
@@ -63,6 +64,13 @@ func (t *Template) Render(in Input) (string, error) {
 	text, err := t.parsed.Render(append(vars, jinja.Var{Name: "tools", Value: tools}))
 	if err != nil {
 		return "", templateError(err)
+	}
+	if in.Continue {
+		at := strings.LastIndex(text, continued)
+		if at < 0 {
+			return "", &TemplateError{Message: "this template does not let the model continue a message of its own: end the conversation with a user message"}
+		}
+		text = text[:at]
 	}
 	return text, nil
 }
