@@ -42,7 +42,7 @@ func main() {
 		kong.Name("hearth"),
 		kong.Description("Serves Qwen3.5 and Qwen3.6 models to coding agents over an OpenAI-compatible endpoint. "+
 			"hearth serve without any flag starts the built-in demo model on http://127.0.0.1:8080."),
-		kong.Vars{"data": config.DefaultData()},
+		kong.Vars{"data": config.DefaultData(), "shapes": shapeNames()},
 		kong.DefaultEnvars("HEARTH"),
 		kong.Resolvers(resolver),
 		kong.ShortUsageOnError(),
