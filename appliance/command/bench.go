@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -84,8 +84,6 @@ func (c *benchFlags) save() error {
 	fmt.Printf("%s: %s, %.2f GB\n", c.Write, c.Shape, float64(ck.Bytes())/1e9)
 	return nil
 }
-
-var openEngine = appliance.OpenEngine
 
 func shapeNames() string {
 	names := ""
