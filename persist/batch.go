@@ -1,0 +1,182 @@
+package persist
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// batch collects entries for one write transaction of about batchBytes. Records whose node entry is among them become visible
+// when it commits; several small records share a transaction.
+type batch struct {
+	c       *Cache
+	epoch   int // of the file it was begun on
+	ops     []op
+	bytes   int64
+	staged  []staged          // records complete with these entries
+	pending map[blobKey]*blob // blobs of staged records that are not in the index yet
+}
+
+type op struct{ bucket, key, value []byte }
+
+type staged struct {
+	r *Record
+	n *node
+}
+
+func (c *Cache) newBatch() *batch { return &batch{c: c, epoch: c.epoch, pending: map[blobKey]*blob{}} }
+
+func (b *batch) put(bucket, key, value []byte) {
+	b.ops = append(b.ops, op{bucket, key, value})
+	b.bytes += int64(len(key) + len(value))
+}
+
+func (b *batch) full() bool { return b.bytes >= batchBytes || len(b.ops) >= batchOps }
+
+// flush commits what was collected. On failure all staged records are dropped.
+func (b *batch) flush() error {
+	if len(b.ops) == 0 {
+		return nil
+	}
+	ops, staged := b.ops, b.staged
+	b.ops, b.staged, b.bytes = nil, nil, 0
+	if b.epoch != b.c.epoch { // the file it was meant for is gone
+		b.fail(staged, ErrMiss)
+		return ErrMiss
+	}
+	err := b.c.commit(b.c.o.Fingerprint, func(g gen) error {
+		for _, o := range ops {
+			if err := g.bucket(o.bucket).Put(o.key, o.value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.fail(staged, err)
+		return err
+	}
+	b.publish(staged)
+	return nil
+}
+
+func (b *batch) fail(staged []staged, err error) {
+	for _, s := range staged {
+		b.release(s.n.blobs)
+		b.c.dropped(s.r, err)
+	}
+}
+
+// release takes back the references of a record that will not be stored; chunks already written become garbage.
+func (b *batch) release(blobs []*blob) {
+	if b.epoch != b.c.epoch {
+		return // the file they were in is gone
+	}
+	b.c.mu.Lock()
+	defer b.c.mu.Unlock()
+	for _, bl := range blobs {
+		if b.c.index.blobs[bl.blobKey] == bl {
+			b.c.toGarbage(b.c.o.Fingerprint, b.c.index.release([]*blob{bl}))
+			continue
+		}
+		if bl.refs--; bl.refs == 0 {
+			delete(b.pending, bl.blobKey)
+			b.c.toGarbage(b.c.o.Fingerprint, []*blob{bl})
+		}
+	}
+}
+
+// publish puts committed records into the index, in place of those with the same key.
+func (b *batch) publish(staged []staged) {
+	var orphans []*blob
+	b.c.mu.Lock()
+	for _, s := range staged {
+		for _, bl := range s.n.blobs {
+			if b.pending[bl.blobKey] == bl {
+				delete(b.pending, bl.blobKey)
+				b.c.index.addBlob(bl)
+			}
+		}
+		if old := b.c.index.nodes[s.n.key]; old != nil {
+			orphans = append(orphans, b.c.index.remove(old)...)
+		}
+		b.c.index.add(s.n)
+		b.c.stats.Stored++
+	}
+	b.c.mu.Unlock()
+	b.c.toGarbage(b.c.o.Fingerprint, orphans)
+	for _, o := range orphans {
+		b.c.strays = append(b.c.strays, stray{bucketBlobs, blobKeyBytes(o.blobKey)})
+	}
+	for _, s := range staged {
+		s.r.done(nil)
+	}
+}
+
+// commit runs fn in a write transaction on the buckets of fp. A failure that is not about room turns the cache off or, if the file
+// is damaged, replaces it. The caller holds writing.
+func (c *Cache) commit(fp fingerprint, fn func(gen) error) error {
+	c.mu.Lock()
+	c.day.roll(c.o.Clock())
+	day := c.day
+	c.mu.Unlock()
+	written, err := c.tryCommit(func(tx *bbolt.Tx) error {
+		g, ok := openGen(tx, fp)
+		if !ok {
+			return damagedf("%s lacks a bucket of fingerprint %x", c.path, fp[:4])
+		}
+		if err := fn(g); err != nil {
+			return err
+		}
+		return putMeta(tx, keyDay, day.encode())
+	})
+	if err == nil {
+		c.mu.Lock()
+		c.day.written += written
+		c.stats.WrittenBytes += uint64(written)
+		c.mu.Unlock()
+		return nil
+	}
+	return c.failed(err)
+}
+
+func (c *Cache) tryCommit(fn func(tx *bbolt.Tx) error) (int64, error) {
+	if err := c.usable(); errors.Is(err, ErrOff) {
+		return 0, err
+	}
+	c.fileMu.RLock()
+	defer c.fileMu.RUnlock()
+	if c.db == nil {
+		return 0, ErrOff
+	}
+	if c.o.failCommit != nil {
+		if err := c.o.failCommit(); err != nil {
+			return 0, err
+		}
+	}
+	return c.db.update(fn)
+}
+
+func (c *Cache) failed(err error) error {
+	switch {
+	case errors.Is(err, ErrOff):
+		return ErrOff
+	case errors.Is(err, berrors.ErrMaxSizeReached):
+		c.overhead = min(c.overhead+batchBytes, c.o.DiskBudgetBytes/4)
+		return ErrFull
+	case errors.Is(err, ErrDamaged):
+		c.renew(err)
+		return err
+	}
+	c.turnOff(err.Error())
+	return ErrOff
+}
+
+// chunk returns the value of chunk index of blob id: data, then a CRC-32C over its place and data.
+func (c *Cache) chunk(id uint64, index uint32, data []byte) (key, value []byte, check uint32) {
+	key = chunkKey(id, index)
+	check = sum(where(c.o.Fingerprint, bucketChunks, key), data)
+	return key, binary.BigEndian.AppendUint32(data, check), check
+}
