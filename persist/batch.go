@@ -46,7 +46,23 @@ func (b *batch) flush() error {
 		b.fail(staged, ErrMiss)
 		return ErrMiss
 	}
-	err := b.c.commit(b.c.o.Fingerprint, func(g gen) error {
+	err := b.c.commitOps(ops)
+	for try := 0; try < roomTries && errors.Is(err, ErrFull); try++ {
+		if b.c.freeSome(b.c.o.DiskBudgetBytes/8) != nil {
+			break
+		}
+		err = b.c.commitOps(ops)
+	}
+	if err != nil {
+		b.fail(staged, err)
+		return err
+	}
+	b.publish(staged)
+	return nil
+}
+
+func (c *Cache) commitOps(ops []op) error {
+	return c.commit(c.o.Fingerprint, func(g gen) error {
 		for _, o := range ops {
 			if err := g.bucket(o.bucket).Put(o.key, o.value); err != nil {
 				return err
@@ -54,12 +70,6 @@ func (b *batch) flush() error {
 		}
 		return nil
 	})
-	if err != nil {
-		b.fail(staged, err)
-		return err
-	}
-	b.publish(staged)
-	return nil
 }
 
 func (b *batch) fail(staged []staged, err error) {

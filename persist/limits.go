@@ -41,6 +41,9 @@ const (
 	// deleteRoomBytes is kept free within the disk budget, or an eighth of it: deleting rewrites the pages of neighbours.
 	deleteRoomBytes = 4 << 20
 
+	// roomTries is how often more records are evicted when the free pages of a full file turn out too scattered.
+	roomTries = 4
+
 	// maxDamagedKept bounds the files moved aside: each may be as large as the disk budget.
 	maxDamagedKept = 1
 

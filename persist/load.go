@@ -2,7 +2,6 @@ package persist
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"sync"
 	"time"
@@ -52,22 +51,18 @@ func (c *Cache) load(e blobEntry, dst func([]byte) error) error {
 	defer chunkBuffers.Put(buf)
 	var checks []byte
 	for i := range e.chunks {
-		size := int(min(chunkBytes, e.length-int64(i)*chunkBytes))
 		if err := c.readChunk(e.id, i, buf); err != nil {
 			return errChunk
 		}
 		v := buf.Bytes()
-		if len(v) != size+4 {
-			return errChunk
-		}
-		data, end := v[:size:size], v[size:]
-		if sum(where(c.o.Fingerprint, bucketChunks, chunkKey(e.id, i)), data) != binary.BigEndian.Uint32(end) {
-			return errChunk
+		end, err := verifyChunk(c.o.Fingerprint, chunkKey(e.id, i), e, i, v)
+		if err != nil {
+			return err
 		}
 		if checks = append(checks, end...); i+1 == e.chunks && sum(checks) != e.sum {
 			return errChunk
 		}
-		if err := dst(data); err != nil {
+		if err := dst(v[: len(v)-4 : len(v)-4]); err != nil {
 			return err
 		}
 	}
