@@ -30,6 +30,7 @@ type Options struct {
 	Log   *slog.Logger     // nil: silent
 
 	failCommit func() error // tests: an error here takes the place of a commit
+	noSync     bool         // tests
 }
 
 func (o *Options) fill() {
