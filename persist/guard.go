@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"go.etcd.io/bbolt"
 )
@@ -112,6 +113,7 @@ func (f *file) close() error {
 // inside it; that happens at most maxRenewals times in a process.
 func (f *file) abandon() {
 	f.broken.Store(true)
+	syscall.Flock(int(f.f.Fd()), syscall.LOCK_UN) // closing is not enough: the mapping refers to the open file too
 	f.f.Close()
 }
 

@@ -117,9 +117,10 @@ func (w *pageWalk) bucket(root uint64, depth int) error {
 	return err
 }
 
-// tree checks the page id and all below it: keys ascend, the first is at least min, all are below max (nil: no bound). It returns
-// the last key.
-func (w *pageWalk) tree(id uint64, min, max []byte, depth int) ([]byte, error) {
+// tree checks the page id and all below it: keys ascend, the first is the one its parent has for it, all are below max (nil: no
+// bound). It returns the last key. bbolt's own check lets a child begin later than its parent says; but a write then adds a second
+// entry to the parent, where it means to replace the first, and leaves a freed page in the tree.
+func (w *pageWalk) tree(id uint64, first, max []byte, depth int) ([]byte, error) {
 	if depth > maxPageDepth {
 		return nil, damagedf("page %d is %d levels deep", id, depth)
 	}
@@ -129,18 +130,17 @@ func (w *pageWalk) tree(id uint64, min, max []byte, depth int) ([]byte, error) {
 	}
 	switch {
 	case p.flags == branchPage && p.count > 0:
-		return w.branch(p, min, max, depth)
+		return w.branch(p, first, max, depth)
 	case p.flags == leafPage:
-		return w.leaf(p, min, max, depth)
+		return w.leaf(p, first, max, depth)
 	}
 	return nil, damagedf("page %d has type %#x with %d entries", id, p.flags, p.count)
 }
 
-func inOrder(i int, key, last, max []byte) bool {
-	if last != nil {
-		if c := bytes.Compare(last, key); c > 0 || c == 0 && i > 0 {
-			return false
-		}
+// inOrder reports whether key i of a page is in its place: the first equals want unless that is nil, others are above last.
+func inOrder(i int, key, want, last, max []byte) bool {
+	if i == 0 && want != nil && !bytes.Equal(key, want) || i > 0 && bytes.Compare(last, key) >= 0 {
+		return false
 	}
 	return max == nil || bytes.Compare(key, max) < 0
 }

@@ -10,7 +10,7 @@ type branchEntry struct {
 	child uint64
 }
 
-func (w *pageWalk) branch(p page, min, max []byte, depth int) ([]byte, error) {
+func (w *pageWalk) branch(p page, first, max []byte, depth int) ([]byte, error) {
 	entries := make([]branchEntry, p.count)
 	for i := range entries {
 		at := int64(pageHeaderBytes + i*elementBytes)
@@ -25,9 +25,9 @@ func (w *pageWalk) branch(p page, min, max []byte, depth int) ([]byte, error) {
 		}
 		entries[i] = branchEntry{slices.Clone(key), e.Uint64(el[8:])}
 	}
-	last := min
+	var last []byte // of the children so far
 	for i, en := range entries {
-		if !inOrder(i, en.key, last, max) {
+		if !inOrder(i, en.key, first, last, max) {
 			return nil, damagedf("page %d: key %d is out of order", p.id, i)
 		}
 		below := max
@@ -39,15 +39,15 @@ func (w *pageWalk) branch(p page, min, max []byte, depth int) ([]byte, error) {
 			return nil, err
 		}
 		last = end
-		if last == nil {
-			last = en.key
-		}
 	}
 	return last, nil
 }
 
-func (w *pageWalk) leaf(p page, min, max []byte, depth int) ([]byte, error) {
-	last := min
+func (w *pageWalk) leaf(p page, first, max []byte, depth int) ([]byte, error) {
+	if p.count == 0 && first != nil {
+		return nil, damagedf("page %d is empty", p.id) // only a bucket's root may be
+	}
+	var last []byte
 	for i := range p.count {
 		at := int64(pageHeaderBytes + i*elementBytes)
 		el, err := w.bytes(p, at, elementBytes)
@@ -61,7 +61,7 @@ func (w *pageWalk) leaf(p page, min, max []byte, depth int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !inOrder(i, key, last, max) {
+		if !inOrder(i, key, first, last, max) {
 			return nil, damagedf("page %d: key %d is out of order", p.id, i)
 		}
 		last = slices.Clone(key)
@@ -121,7 +121,7 @@ func (w *pageWalk) inlineLeaf(p page) error {
 		if _, err := w.bytes(p, at+int64(e.Uint32(el[4:]))+int64(len(key)), int64(e.Uint32(el[12:]))); err != nil {
 			return err
 		}
-		if e.Uint32(el) != 0 || !inOrder(i, key, last, nil) {
+		if e.Uint32(el) != 0 || !inOrder(i, key, nil, last, nil) {
 			return damagedf("page %d: entry %d of an inline bucket is wrong", p.id, i)
 		}
 		last = key

@@ -22,7 +22,7 @@ func (c *Cache) makeRoom(b *batch, n int64) error {
 	if need > c.o.DiskBudgetBytes {
 		return c.full("a record is larger than the disk budget")
 	}
-	if free, ok := diskFree(c.path); ok && free-c.o.DiskReserveBytes < need && c.roomInFile() < need+b.bytes {
+	if free, ok := diskFree(c.path); ok && free-c.o.DiskReserveBytes < need && c.freePages() < need+b.bytes {
 		return c.full("the disk is nearly full")
 	}
 	if c.roomInFile() >= need+b.bytes+c.overhead {
@@ -57,6 +57,16 @@ func (c *Cache) full(reason string) error {
 type toldReason struct {
 	reason string
 	day    int64
+}
+
+// freePages is how much the file holds in pages that are free.
+func (c *Cache) freePages() (free int64) {
+	c.fileMu.RLock()
+	defer c.fileMu.RUnlock()
+	if c.db != nil && !c.db.broken.Load() {
+		_, free = c.db.space()
+	}
+	return free
 }
 
 // roomInFile is what can be written before the file would exceed the disk budget: free pages and what it may still grow.
