@@ -12,20 +12,18 @@ import (
 // worthCompacting reports whether more than half of a file of some size is free pages, and there is room and write budget for a
 // second one. A bbolt file never shrinks by itself.
 func (c *Cache) worthCompacting() bool {
-	c.fileMu.RLock()
-	var size, free int64
-	if c.db != nil && !c.db.broken.Load() {
-		size, free = c.db.space()
-	}
-	c.fileMu.RUnlock()
-	if size < compactMinBytes || free <= size/2 || c.o.Clock().Before(c.compactAfter) {
+	space := c.space()
+	size, used := space.file, space.used()
+	half := size >= compactMinBytes && used < size/2
+	over := size > c.o.DiskBudgetBytes && used < c.o.DiskBudgetBytes*7/8 // the budget was lowered
+	if !half && !over || c.o.Clock().Before(c.compactAfter) {
 		return false
 	}
 	c.mu.Lock()
 	left := c.o.DailyWriteBytes - c.day.written
 	c.mu.Unlock()
 	disk, ok := diskFree(c.path)
-	return size-free < left && (!ok || disk-c.o.DiskReserveBytes > size-free)
+	return used < left && (!ok || disk-c.o.DiskReserveBytes > used)
 }
 
 // Compact rewrites the file without its free pages, now. Loads go on meanwhile.
@@ -46,7 +44,7 @@ func (c *Cache) compact(ctx context.Context) error {
 	if old == nil {
 		return ErrOff
 	}
-	before, _ := old.space()
+	before := old.space()
 	fresh, err := compactFile(ctx, old, c.o.DiskBudgetBytes)
 	if err != nil {
 		c.compactAfter = c.o.Clock().Add(time.Hour)
@@ -58,14 +56,14 @@ func (c *Cache) compact(ctx context.Context) error {
 	c.db = fresh
 	c.fileMu.Unlock()
 	old.close()
-	after, _ := fresh.space()
+	after := fresh.space()
 	c.mu.Lock()
 	c.day.roll(c.o.Clock())
-	c.day.written += after
-	c.stats.WrittenBytes += uint64(after)
+	c.day.written += after.file
+	c.stats.WrittenBytes += uint64(after.file)
 	c.stats.Compactions++
 	c.mu.Unlock()
-	c.o.Log.Info("cache compacted", "file", c.path, "bytesBefore", before, "bytesAfter", after)
+	c.o.Log.Info("cache compacted", "file", c.path, "bytesBefore", before.file, "bytesAfter", after.file)
 	return nil
 }
 

@@ -107,7 +107,9 @@ func (c *Cache) readForeign(f *foreignGen) error {
 	if errors.Is(err, ErrDamaged) {
 		c.renew(err)
 	}
-	f.index = l.index
+	if err == nil {
+		f.index = l.index
+	}
 	return err
 }
 

@@ -117,14 +117,27 @@ func (f *file) abandon() {
 	f.f.Close()
 }
 
-// space says how large the file is and how much of it is free pages, as of the last write transaction.
-func (f *file) space() (fileBytes, freeBytes int64) {
+// fileSpace is how a file's bytes are used. Between top and file nothing was ever written.
+type fileSpace struct {
+	file int64 // size
+	top  int64 // end of the highest page in use
+	free int64 // pages below top that hold nothing, as of the last write transaction
+}
+
+func (s fileSpace) used() int64 { return s.top - s.free }
+
+func (f *file) space() (s fileSpace) {
 	st, err := f.f.Stat()
 	if err != nil {
-		return 0, 0
+		return fileSpace{}
 	}
-	s := f.db.Stats()
-	return st.Size(), int64(s.FreePageN+s.PendingPageN) * int64(f.db.Info().PageSize)
+	err = f.view(func(tx *bbolt.Tx) error { s.top = tx.Size(); return nil })
+	if err != nil {
+		return fileSpace{}
+	}
+	b := f.db.Stats()
+	s.file, s.free = st.Size(), int64(b.FreePageN+b.PendingPageN)*int64(f.db.Info().PageSize)
+	return s
 }
 
 func openBolt(f *os.File, path string, readOnly bool, maxBytes int64) (*file, error) {

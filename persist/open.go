@@ -112,7 +112,7 @@ func (c *Cache) adopt(f *file) error {
 
 func (c *Cache) stamp(f *file) error {
 	f.db.NoSync = c.o.noSync
-	f.db.AllocSize = int(max(64<<10, min(c.o.DiskBudgetBytes/16, 16<<20)))
+	f.db.AllocSize = int(c.allocBytes())
 	_, err := f.update(func(tx *bbolt.Tx) error { return fillCache(tx, c.o.Fingerprint, c.o.Clock()) })
 	return err
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"syscall"
-
-	"go.etcd.io/bbolt"
 )
 
 // makeRoom sees to it that n more bytes fit into the file, or says why not. What the batch holds is written first when records
@@ -22,7 +20,7 @@ func (c *Cache) makeRoom(b *batch, n int64) error {
 	if need > c.o.DiskBudgetBytes {
 		return c.full("a record is larger than the disk budget")
 	}
-	if free, ok := diskFree(c.path); ok && free-c.o.DiskReserveBytes < need && c.freePages() < need+b.bytes {
+	if free, ok := diskFree(c.path); ok && free-c.o.DiskReserveBytes < need && c.space().free < need+b.bytes {
 		return c.full("the disk is nearly full")
 	}
 	if c.roomInFile() >= need+b.bytes+c.overhead {
@@ -59,31 +57,23 @@ type toldReason struct {
 	day    int64
 }
 
-// freePages is how much the file holds in pages that are free.
-func (c *Cache) freePages() (free int64) {
+// space says how the file's bytes are used.
+func (c *Cache) space() fileSpace {
 	c.fileMu.RLock()
 	defer c.fileMu.RUnlock()
-	if c.db != nil && !c.db.broken.Load() {
-		_, free = c.db.space()
+	if c.db == nil || c.db.broken.Load() {
+		return fileSpace{}
 	}
-	return free
+	return c.db.space()
 }
 
 // roomInFile is what can be written before the file would exceed the disk budget: free pages and what it may still grow.
 func (c *Cache) roomInFile() int64 {
-	c.fileMu.RLock()
-	defer c.fileMu.RUnlock()
-	if c.db == nil || c.db.broken.Load() {
-		return 0
-	}
-	_, free := c.db.space()
-	var used int64
-	if err := c.db.view(func(tx *bbolt.Tx) error { used = tx.Size(); return nil }); err != nil {
-		return 0
-	}
-	keep := min(deleteRoomBytes, c.o.DiskBudgetBytes/8)
-	return free + c.o.DiskBudgetBytes - int64(c.db.db.AllocSize) - used - keep
+	return c.o.DiskBudgetBytes - c.space().used() - c.allocBytes() - min(deleteRoomBytes, c.o.DiskBudgetBytes/8)
 }
+
+// allocBytes is how much bbolt grows a file beyond what it needs.
+func (c *Cache) allocBytes() int64 { return max(64<<10, min(c.o.DiskBudgetBytes/16, 16<<20)) }
 
 // freeSome frees about n bytes: what is waiting to be deleted, then records of other fingerprints, then ours by score.
 func (c *Cache) freeSome(n int64) error {

@@ -5,7 +5,7 @@ type Stats struct {
 	Off string // why writing is off; empty: it is on
 
 	Records, Pinned, Blobs          int
-	LiveBytes, FileBytes, FreeBytes int64 // stored by records; the file's size; free pages within it
+	LiveBytes, FileBytes, FreeBytes int64 // stored by records; the file's size; what is free within it
 	QueuedRecords                   int
 	QueuedBytes                     int64
 	WrittenTodayBytes               int64 // bytes written to the file today (UTC), across restarts
@@ -25,16 +25,11 @@ type Stats struct {
 
 // Stats returns the figures of this moment.
 func (c *Cache) Stats() Stats {
-	c.fileMu.RLock()
-	var fileBytes, freeBytes int64
-	if c.db != nil && !c.db.broken.Load() {
-		fileBytes, freeBytes = c.db.space()
-	}
-	c.fileMu.RUnlock()
+	space := c.space()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.stats
-	s.FileBytes, s.FreeBytes = fileBytes, freeBytes
+	s.FileBytes, s.FreeBytes = space.file, space.file-space.used()
 	s.Records, s.Blobs, s.LiveBytes = len(c.index.nodes), len(c.index.blobs), c.index.liveBytes
 	for _, n := range c.index.nodes {
 		if n.pinned {

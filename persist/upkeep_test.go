@@ -57,6 +57,64 @@ func TestCompaction(t *testing.T) {
 	checkIndex(t, c)
 }
 
+// TestSmallerBudget: a budget lowered between two starts is kept after some evictions and a compaction.
+func TestSmallerBudget(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cache.db")
+	c := mustOpen(t, path, quiet())
+	for i := range 24 {
+		if err := c.Put(context.Background(), record(fmt.Sprint("r", i), 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Close()
+	o := quiet()
+	o.DiskBudgetBytes = 8 << 20
+	c = mustOpen(t, path, o)
+	for i := range 3 {
+		if err := c.Put(context.Background(), record(fmt.Sprint("new", i), 300000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settleDown(t, c, func(s Stats) bool { return s.FileBytes <= o.DiskBudgetBytes })
+	wantBlob(t, c, "new2/0", 300000)
+	checkIndex(t, c)
+}
+
+func TestOfflineCompactionAndClearing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cache.db")
+	sizes := filled(t, path)
+	c := mustOpen(t, path, quiet())
+	for i := range 5 {
+		c.Delete(fmt.Append(nil, "r", i))
+	}
+	if err := CompactFile(context.Background(), path, 0); !errors.Is(err, ErrLocked) {
+		t.Errorf("compaction of a file in use: %v", err)
+	}
+	if err := ClearFile(path, 0); !errors.Is(err, ErrLocked) {
+		t.Errorf("clearing of a file in use: %v", err)
+	}
+	c.Close()
+	before, _ := Inspect(path, 0, true)
+	if err := CompactFile(context.Background(), path, 0); err != nil {
+		t.Fatal(err)
+	}
+	after, err := Inspect(path, 0, true)
+	if err != nil || after.FileBytes >= before.FileBytes || len(after.Generations[0].Records) != len(before.Generations[0].Records) {
+		t.Errorf("before %d bytes, after %d, %v", before.FileBytes, after.FileBytes, err)
+	}
+	c = mustOpen(t, path, quiet())
+	if right, _ := neverWrong(t, c, sizes); right < 18 {
+		t.Errorf("%d blobs left", right)
+	}
+	c.Close()
+	if err := ClearFile(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Inspect(path, 0, true); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after clearing: %v", err)
+	}
+}
+
 // TestLoadsDuringWritesAndCompaction loads from many goroutines while records come and go and the file is replaced.
 func TestLoadsDuringWritesAndCompaction(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache.db")
@@ -175,7 +233,10 @@ func TestClear(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	c := mustOpen(t, filepath.Join(t.TempDir(), "cache.db"), quiet())
-	if _, err := OpenCache("x", Options{DiskBudgetBytes: 1}); !errors.Is(err, ErrLimit) {
+	if _, err := OpenCache("x", Options{}); !errors.Is(err, ErrLimit) {
+		t.Errorf("no fingerprint: %v", err)
+	}
+	if _, err := OpenCache("x", Options{Fingerprint: fingerprint{1}, DiskBudgetBytes: 1}); !errors.Is(err, ErrLimit) {
 		t.Errorf("a tiny budget: %v", err)
 	}
 	for name, r := range map[string]*Record{
