@@ -90,7 +90,6 @@ func (in *Input) Resize(key InputKey, rows, cols int) {
 
 // Scratch is working memory of one thread, kept between calls.
 type Scratch struct {
-	bytes     []byte
 	floats    []float32
 	unpacked  []byte                 // an NVFP4 panel as bytes
 	panel     [8 * PanelRows]float32 // outputs of a tile whose panel reaches beyond the last row

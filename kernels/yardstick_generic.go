@@ -1,8 +1,5 @@
 package kernels
 
-// peakSink keeps the compiler from dropping the loops.
-var peakSink float32
-
 // fmaPeakGeneric does 8 multiply-accumulates an iteration.
 func fmaPeakGeneric(iterations int) int {
 	var acc [8]float32
@@ -12,8 +9,7 @@ func fmaPeakGeneric(iterations int) int {
 			acc[i] = fma32(x, y, acc[i])
 		}
 	}
-	peakSink = acc[0]
-	return 8
+	return 8 - int(min(acc[0], 0)) // the compiler must keep the loop: the sum is not negative
 }
 
 // innerPeakGeneric does a block of 16 an iteration.
@@ -28,6 +24,5 @@ func innerPeakGeneric(iterations int) int {
 		}
 		acc = fma32(float32(d), x.Scale, acc)
 	}
-	peakSink = acc
-	return BlockCols
+	return BlockCols - int(min(acc, 0))
 }

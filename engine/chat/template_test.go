@@ -25,12 +25,11 @@ func demoTemplate(t testing.TB) *Template {
 
 // golden is one line of cases.jsonl: a conversation and what the published Qwen3.6 template makes of it.
 type golden struct {
-	name     string
-	in       Input
-	text     string
-	err      string
-	fails    bool
-	messages *jinja.List
+	name  string
+	in    Input
+	text  string
+	err   string
+	fails bool
 }
 
 func goldens(t testing.TB) []golden {

@@ -166,7 +166,7 @@ func itemsFilter(r *run, v Value, _ args) (Value, error) {
 	case Undefined:
 		return NewList(), nil
 	}
-	return nil, errors.New("TypeError: Can only get item pairs from a mapping.")
+	return nil, errors.New("items wants a mapping")
 }
 
 func sortedByKey(m *Map) *Map {
@@ -421,7 +421,7 @@ func mapFilter(r *run, v Value, a args) (Value, error) {
 		}
 		ok := false
 		if apply, ok = filterByName(name); !ok {
-			return nil, fmt.Errorf("No filter named '%s'.", name)
+			return nil, fmt.Errorf("no filter is named '%s'", name)
 		}
 		a.list = a.list[1:]
 	}
@@ -463,7 +463,7 @@ func pickFilter(keep, byAttribute bool) filter {
 			name := str(a.list[0])
 			ok := false
 			if check, ok = testByName(name); !ok {
-				return nil, fmt.Errorf("No test named '%s'.", name)
+				return nil, fmt.Errorf("no test is named '%s'", name)
 			}
 			a.list = a.list[1:]
 		}
