@@ -86,7 +86,8 @@ func TestGoldenRenderings(t *testing.T) {
 			got, err := tmpl.Render(c.in)
 			if c.fails {
 				e, ok := err.(*TemplateError)
-				if !ok || e.Message != c.err {
+				// The template's own words are binding; of Python's type errors only that they happen.
+				if !ok || e.Message != c.err && !strings.HasPrefix(c.err, "TypeError: ") {
 					t.Fatalf("error %v, want %q", err, c.err)
 				}
 				return
