@@ -67,7 +67,8 @@ func Run(ctx context.Context, st Startup) error {
 	}
 	ctx, unregister := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer unregister()
-	eng, err := st.Open(ctx, st.Config, data.Path, log)
+	// The engine outlives ctx: answers that are under way may finish. Close ends it.
+	eng, err := st.Open(context.WithoutCancel(ctx), st.Config, data.Path, log)
 	if err != nil {
 		return err
 	}

@@ -22,17 +22,17 @@ type benchCmd struct {
 
 // benchFlags are common to the measurements.
 type benchFlags struct {
-	Shape   string `help:"Shape of random weights: ${shapes}." default:"qwen3.5-0.8b" placeholder:"NAME"`
-	Model   string `help:"Measure a checkpoint folder instead." type:"existingdir" placeholder:"DIR"`
-	Write   string `help:"Save the shape as a checkpoint folder and measure nothing." placeholder:"DIR"`
+	Shape   string `help:"Shape of random weights: ${shapes}." default:"qwen3.5-0.8b" placeholder:"NAME" env:"-"`
+	Model   string `help:"Measure a checkpoint folder instead." type:"existingdir" placeholder:"DIR" env:"-"`
+	Write   string `help:"Save the shape as a checkpoint folder and measure nothing." placeholder:"DIR" env:"-"`
 	Threads int    `help:"Threads to compute with; 0 is one a core." default:"0"`
 	CPU     string `name:"cpu" help:"Instruction level: ${enum}." enum:"auto,generic,avx2,avx512,neon" default:"auto"`
 	KV      string `name:"kv" help:"Format of attention keys and values: ${enum}." enum:"auto,f32,bf16,fp8" default:"auto"`
-	F32     bool   `name:"f32-activations" help:"Never quantise activations."`
-	Tokens  int    `help:"Tokens per repetition; 0 is 16 for decode, 512 for prefill." default:"0"`
-	Context int    `help:"Positions before the first measured token." default:"0"`
-	Repeat  int    `help:"Repetitions, of which the best and the median are told." default:"7"`
-	JSON    bool   `name:"json" help:"Print the result as JSON."`
+	F32     bool   `name:"f32-activations" help:"Never quantise activations." env:"-"`
+	Tokens  int    `help:"Tokens per repetition; 0 is 16 for decode, 512 for prefill." default:"0" env:"-"`
+	Context int    `help:"Positions before the first measured token." default:"0" env:"-"`
+	Repeat  int    `help:"Repetitions, of which the best and the median are told." default:"7" env:"-"`
+	JSON    bool   `name:"json" help:"Print the result as JSON." env:"-"`
 }
 
 type benchDecodeCmd struct{ benchFlags }
