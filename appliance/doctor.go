@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"hearth/appliance/config"
+	"hearth/appliance/demo"
 	"hearth/appliance/library"
 	"hearth/engine/checkpoint"
 	"hearth/kernels"
@@ -100,9 +98,9 @@ func examineThreads(c config.Serve) Finding {
 }
 
 func examineMemory(c config.Serve, data string) Finding {
-	free, err := availableMemoryBytes()
-	if err != nil {
-		return Finding{Note, "memory", "not known: " + err.Error(), ""}
+	free := availableMemory()
+	if free == 0 {
+		return Finding{Note, "memory", "how much is available is not known here", ""}
 	}
 	f := Finding{Good, "memory", gib(free) + " available", ""}
 	need := int64(memoryLowBytes)
@@ -118,34 +116,6 @@ func examineMemory(c config.Serve, data string) Finding {
 		f.Verdict, f.Advice = Problem, fmt.Sprintf("about %s are needed; stop other programs or choose a smaller model", gib(need))
 	}
 	return f
-}
-
-// availableMemoryBytes reads MemAvailable of /proc/meminfo, and the control group's limit (cgroup v2 memory.max) where
-// that is less.
-func availableMemoryBytes() (int64, error) {
-	b, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0, err
-	}
-	free := int64(-1)
-	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
-			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			if err != nil {
-				return 0, fmt.Errorf("/proc/meminfo: %q", line)
-			}
-			free = kib << 10
-		}
-	}
-	if free < 0 {
-		return 0, errors.New("/proc/meminfo has no MemAvailable")
-	}
-	if b, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
-		if limit, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err == nil {
-			free = min(free, limit)
-		}
-	}
-	return free, nil
 }
 
 func gib(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
@@ -205,7 +175,7 @@ func examineModels(ctx context.Context, c config.Serve, data string) []Finding {
 	if len(entries) == 0 {
 		found = append(found, Finding{Note, "models", "none in " + library.Dir(data), "the built-in demo model is served; copy a Qwen3.5 or Qwen3.6 folder to " + filepath.Join(library.Dir(data), "NAME")})
 	}
-	if c.Model != "" {
+	if c.Model != "" && c.Model != demo.Name {
 		if _, _, err := library.Find(data, c.Model); err != nil {
 			found = append(found, Finding{Problem, "model", err.Error(), "hearth models list shows the names"})
 		}

@@ -11,27 +11,44 @@ const pageShare = 4
 
 // memoryLimit is what this process may use, in bytes: the machine's memory, or its control group's limit if that is lower.
 // 0 if neither can be read.
-func memoryLimit() int64 {
-	limit := int64(0)
-	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
-		limit = meminfoTotal(string(text))
+func memoryLimit() int64 { return leastBytes(meminfoBytes("MemTotal"), groupLimitBytes()) }
+
+// availableMemory is what programs could still take, in bytes, 0 if it cannot be read.
+func availableMemory() int64 { return leastBytes(meminfoBytes("MemAvailable"), groupLimitBytes()) }
+
+// leastBytes is the lower of two figures of which 0 means unknown.
+func leastBytes(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return max(a, b)
 	}
+	return min(a, b)
+}
+
+func groupLimitBytes() int64 {
 	for _, name := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			continue
 		}
-		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 && (limit == 0 || n < limit) {
-			limit = n
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 {
+			return n
 		}
 	}
-	return limit
+	return 0
 }
 
-// meminfoTotal reads MemTotal of /proc/meminfo (proc_meminfo(5)), which is in KiB.
-func meminfoTotal(text string) int64 {
+func meminfoBytes(key string) int64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	return parseMeminfo(string(text), key)
+}
+
+// parseMeminfo reads one figure of /proc/meminfo (proc_meminfo(5)), which is in KiB, and gives bytes.
+func parseMeminfo(text, key string) int64 {
 	for line := range strings.Lines(text) {
-		rest, ok := strings.CutPrefix(line, "MemTotal:")
+		rest, ok := strings.CutPrefix(line, key+":")
 		if !ok {
 			continue
 		}
