@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bufio"
@@ -21,7 +21,7 @@ import (
 // TestMain lets the test binary stand in for hearth, so that exit codes and signals are those of a process.
 func TestMain(m *testing.M) {
 	if os.Getenv("HEARTH_TEST_MAIN") != "" {
-		main()
+		Main("test")
 		return
 	}
 	os.Exit(m.Run())
