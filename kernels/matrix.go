@@ -91,10 +91,10 @@ func (in *Input) Resize(key InputKey, rows, cols int) {
 // Scratch is working memory of one thread, kept between calls.
 type Scratch struct {
 	floats    []float32
-	unpacked  []byte                 // an NVFP4 panel as bytes
-	panel     [8 * PanelRows]float32 // outputs of a tile whose panel reaches beyond the last row
-	nvfp4     nvfp4Args              // here, since what a function value is given would be allocated
-	lastPanel [PanelRows]float32     // outputs of a panel that reaches beyond the last row
+	unpacked  []byte                  // an NVFP4 panel as bytes
+	panel     [12 * PanelRows]float32 // outputs of a tile whose panel reaches beyond the last row
+	nvfp4     nvfp4Args               // here, since what a function value is given would be allocated
+	lastPanel [PanelRows]float32      // outputs of a panel that reaches beyond the last row
 }
 
 func grow[T any](s []T, n int) []T {

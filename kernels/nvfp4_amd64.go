@@ -1,121 +1,27 @@
 package kernels
 
-import "unsafe"
-
-// chunkBytes of prepared activations that are multiplied by one panel after the other: they stay in a second-level cache.
-const chunkBytes = 512 << 10
-
-// mulVector multiplies with assembly, if the level has any: one row straight from the stored codes, more by way of a panel
-// unpacked to bytes. It returns false for Generic.
-func (m *NVFP4) mulVector(y []float32, stride int, in *Input, p0, p1 int, s *Scratch) bool {
-	if level == Generic {
-		return false
-	}
-	if in.Rows == 1 {
-		m.mulRow(y, in, p0, p1, s)
-		return true
-	}
-	size := m.blocks * int(unsafe.Sizeof(E2M1Block{}))
-	if m.key.Kind == InputFixed24 {
-		size = m.blocks * int(unsafe.Sizeof(Fixed24Block{}))
-	}
-	chunk := max(16, chunkBytes/size&^7)
-	s.unpacked = growAligned(s.unpacked, m.blocks*unpackedBytes)
-	for t0 := 0; t0 < in.Rows; t0 += chunk {
-		for p := p0; p < p1; p++ {
-			at := p * m.blocks
-			unpackNVFP4AVX2(&s.unpacked[0], &m.codes[at*nvfp4BlockBytes], &m.scales[at*PanelRows], m.blocks)
-			m.mulPanel(y, stride, in, p, t0, min(t0+chunk, in.Rows), size, s)
-		}
-	}
-	return true
-}
-
-// mulPanel multiplies rows t0..t1 by an unpacked panel.
-func (m *NVFP4) mulPanel(y []float32, stride int, in *Input, p, t0, t1, rowBytes int, s *Scratch) {
-	short := m.rows-p*PanelRows < PanelRows
-	a := &s.nvfp4
-	*a = nvfp4Args{w: unsafe.Pointer(&s.unpacked[0]), xStride: uintptr(rowBytes), blocks: uintptr(m.blocks), out: m.out}
-	for t := t0; t < t1; {
-		n, kernel := m.tileKernel(t1 - t)
-		a.x = m.activations(in, t)
-		if short {
-			a.y, a.yStride = unsafe.Pointer(&s.panel[0]), 4*PanelRows
-		} else {
-			a.y, a.yStride = unsafe.Pointer(&y[t*stride+p*PanelRows]), uintptr(4*stride)
-		}
-		kernel(a)
-		if short {
-			for i := range n {
-				copy(y[(t+i)*stride+p*PanelRows:(t+i)*stride+m.rows], s.panel[i*PanelRows:])
-			}
-		}
-		t += n
-	}
-}
-
-func (m *NVFP4) activations(in *Input, t int) unsafe.Pointer {
-	if m.key.Kind == InputE2M1 {
-		return unsafe.Pointer(&in.E2M1[t*m.blocks])
-	}
-	return unsafe.Pointer(&in.Fixed24[t*m.blocks])
-}
-
-// tileKernel is the loop for the most rows that does not exceed the given number.
-func (m *NVFP4) tileKernel(rows int) (int, func(*nvfp4Args)) {
-	e2m1 := m.key.Kind == InputE2M1
-	if level == AVX512 {
-		switch {
-		case e2m1 && rows >= 8:
-			return 8, e2m1x8AVX512
-		case e2m1 && rows >= 4:
-			return 4, e2m1x4AVX512
-		case e2m1:
-			return 1, e2m1x1AVX512
-		case rows >= 4:
-			return 4, fixed24x4AVX512
-		}
-		return 1, fixed24x1AVX512
-	}
+// nvfp4Kernels are those of the level in use.
+func nvfp4Kernels(kind InputKind) nvfp4KernelSet {
 	switch {
-	case e2m1 && rows >= 6:
-		return 6, e2m1x6AVX2
-	case e2m1:
-		return 1, e2m1x1AVX2
-	case rows >= 4:
-		return 4, fixed24x4AVX2
-	}
-	return 1, fixed24x1AVX2
-}
-
-// mulRow multiplies one row straight from the stored codes.
-func (m *NVFP4) mulRow(y []float32, in *Input, p0, p1 int, s *Scratch) {
-	kernel := rowE2M1AVX2
-	switch {
-	case level == AVX512 && m.key.Kind == InputE2M1:
-		kernel = rowE2M1AVX512
+	case level == AVX512 && kind == InputE2M1:
+		return w4a4AVX512
 	case level == AVX512:
-		kernel = rowFixed24AVX512
-	case m.key.Kind == InputFixed24:
-		kernel = rowFixed24AVX2
+		return weightOnlyAVX512
+	case kind == InputE2M1:
+		return w4a4AVX2
 	}
-	a := &s.nvfp4
-	*a = nvfp4Args{x: m.activations(in, 0), blocks: uintptr(m.blocks), out: m.out}
-	for p := p0; p < p1; p++ {
-		at := p * m.blocks
-		a.w, a.scales = unsafe.Pointer(&m.codes[at*nvfp4BlockBytes]), unsafe.Pointer(&m.scales[at*PanelRows])
-		short := m.rows-p*PanelRows < PanelRows
-		if short {
-			a.y = unsafe.Pointer(&s.panel[0])
-		} else {
-			a.y = unsafe.Pointer(&y[p*PanelRows])
-		}
-		kernel(a)
-		if short {
-			copy(y[p*PanelRows:m.rows], s.panel[:])
-		}
-	}
+	return weightOnlyAVX2
 }
+
+var (
+	w4a4AVX512       = nvfp4KernelSet{stored: []nvfp4Kernel{e2m1Rows1AVX512, e2m1Rows2AVX512, e2m1Rows3AVX512, e2m1Rows4AVX512, e2m1Rows5AVX512, e2m1Rows6AVX512, e2m1Rows7AVX512, e2m1Rows8AVX512, e2m1Rows9AVX512, e2m1Rows10AVX512, e2m1Rows11AVX512, e2m1Rows12AVX512}}
+	weightOnlyAVX512 = nvfp4KernelSet{stored: []nvfp4Kernel{fixed24Rows1AVX512, fixed24Rows2AVX512, fixed24Rows3AVX512, fixed24Rows4AVX512, fixed24Rows5AVX512, fixed24Rows6AVX512, fixed24Rows7AVX512, fixed24Rows8AVX512, fixed24Rows9AVX512, fixed24Rows10AVX512, fixed24Rows11AVX512, fixed24Rows12AVX512}}
+	w4a4AVX2         = nvfp4KernelSet{stored: []nvfp4Kernel{e2m1Rows1AVX2, e2m1Rows2AVX2, e2m1Rows3AVX2}, unpacked: []nvfp4Kernel{e2m1Unpacked1AVX2, e2m1Unpacked2AVX2, e2m1Unpacked3AVX2, e2m1Unpacked4AVX2, e2m1Unpacked5AVX2, e2m1Unpacked6AVX2}}
+	weightOnlyAVX2   = nvfp4KernelSet{stored: []nvfp4Kernel{fixed24Rows1AVX2, fixed24Rows2AVX2, fixed24Rows3AVX2}, unpacked: []nvfp4Kernel{fixed24Unpacked1AVX2, fixed24Unpacked2AVX2, fixed24Unpacked3AVX2, fixed24Unpacked4AVX2, fixed24Unpacked5AVX2, fixed24Unpacked6AVX2}}
+)
+
+// unpackNVFP4 writes blocks of a panel as unpackedBytes each.
+func unpackNVFP4(dst, codes, scales *byte, blocks int) { unpackNVFP4AVX2(dst, codes, scales, blocks) }
 
 func quantizeE2M1(dst []E2M1Block, x []float32, gs float32) {
 	if level == Generic || len(dst) == 0 {
@@ -147,45 +53,128 @@ func quantizeE2M1AVX2(dst *E2M1Block, x *float32, blocks int, gs float32)
 //go:noescape
 func fixed24AVX2(dst *Fixed24Block, x *float32, blocks int)
 
-// Loops over an unpacked panel, by kind of activations and number of rows.
+//go:noescape
+func e2m1Rows1AVX512(a *nvfp4Args)
 
 //go:noescape
-func e2m1x8AVX512(a *nvfp4Args)
+func e2m1Rows2AVX512(a *nvfp4Args)
 
 //go:noescape
-func e2m1x4AVX512(a *nvfp4Args)
+func e2m1Rows3AVX512(a *nvfp4Args)
 
 //go:noescape
-func e2m1x1AVX512(a *nvfp4Args)
+func e2m1Rows4AVX512(a *nvfp4Args)
 
 //go:noescape
-func fixed24x4AVX512(a *nvfp4Args)
+func e2m1Rows5AVX512(a *nvfp4Args)
 
 //go:noescape
-func fixed24x1AVX512(a *nvfp4Args)
+func e2m1Rows6AVX512(a *nvfp4Args)
 
 //go:noescape
-func e2m1x6AVX2(a *nvfp4Args)
+func e2m1Rows7AVX512(a *nvfp4Args)
 
 //go:noescape
-func e2m1x1AVX2(a *nvfp4Args)
+func e2m1Rows8AVX512(a *nvfp4Args)
 
 //go:noescape
-func fixed24x4AVX2(a *nvfp4Args)
+func e2m1Rows9AVX512(a *nvfp4Args)
 
 //go:noescape
-func fixed24x1AVX2(a *nvfp4Args)
-
-// Loops over a stored panel for one row.
+func e2m1Rows10AVX512(a *nvfp4Args)
 
 //go:noescape
-func rowE2M1AVX512(a *nvfp4Args)
+func e2m1Rows11AVX512(a *nvfp4Args)
 
 //go:noescape
-func rowFixed24AVX512(a *nvfp4Args)
+func e2m1Rows12AVX512(a *nvfp4Args)
 
 //go:noescape
-func rowE2M1AVX2(a *nvfp4Args)
+func e2m1Rows1AVX2(a *nvfp4Args)
 
 //go:noescape
-func rowFixed24AVX2(a *nvfp4Args)
+func e2m1Rows2AVX2(a *nvfp4Args)
+
+//go:noescape
+func e2m1Rows3AVX2(a *nvfp4Args)
+
+//go:noescape
+func e2m1Unpacked1AVX2(a *nvfp4Args)
+
+//go:noescape
+func e2m1Unpacked2AVX2(a *nvfp4Args)
+
+//go:noescape
+func e2m1Unpacked3AVX2(a *nvfp4Args)
+
+//go:noescape
+func e2m1Unpacked4AVX2(a *nvfp4Args)
+
+//go:noescape
+func e2m1Unpacked5AVX2(a *nvfp4Args)
+
+//go:noescape
+func e2m1Unpacked6AVX2(a *nvfp4Args)
+
+//go:noescape
+func fixed24Rows1AVX512(a *nvfp4Args)
+
+//go:noescape
+func fixed24Rows2AVX512(a *nvfp4Args)
+
+//go:noescape
+func fixed24Rows3AVX512(a *nvfp4Args)
+
+//go:noescape
+func fixed24Rows4AVX512(a *nvfp4Args)
+
+//go:noescape
+func fixed24Rows5AVX512(a *nvfp4Args)
+
+//go:noescape
+func fixed24Rows6AVX512(a *nvfp4Args)
+
+//go:noescape
+func fixed24Rows7AVX512(a *nvfp4Args)
+
+//go:noescape
+func fixed24Rows8AVX512(a *nvfp4Args)
+
+//go:noescape
+func fixed24Rows9AVX512(a *nvfp4Args)
+
+//go:noescape
+func fixed24Rows10AVX512(a *nvfp4Args)
+
+//go:noescape
+func fixed24Rows11AVX512(a *nvfp4Args)
+
+//go:noescape
+func fixed24Rows12AVX512(a *nvfp4Args)
+
+//go:noescape
+func fixed24Rows1AVX2(a *nvfp4Args)
+
+//go:noescape
+func fixed24Rows2AVX2(a *nvfp4Args)
+
+//go:noescape
+func fixed24Rows3AVX2(a *nvfp4Args)
+
+//go:noescape
+func fixed24Unpacked1AVX2(a *nvfp4Args)
+
+//go:noescape
+func fixed24Unpacked2AVX2(a *nvfp4Args)
+
+//go:noescape
+func fixed24Unpacked3AVX2(a *nvfp4Args)
+
+//go:noescape
+func fixed24Unpacked4AVX2(a *nvfp4Args)
+
+//go:noescape
+func fixed24Unpacked5AVX2(a *nvfp4Args)
+
+//go:noescape
+func fixed24Unpacked6AVX2(a *nvfp4Args)

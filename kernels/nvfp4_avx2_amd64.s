@@ -1,167 +1,180 @@
 #include "textflag.h"
 #include "nvfp4_amd64.h"
 
+// Products of 8 output rows at a time: up to 3 activation rows with a stored panel, up to 6 with an unpacked one.
+//
+// Y0..Y3 are the quads of 8 rows, Y4..Y9 the sums, Y15 sixteen words of 1. SI and R10 are activation rows 0 and 4, which lie
+// R8 bytes apart; R9 is 3·R8.
+
 // Values of the 16 codes, doubled, plus 12.
 DATA nvfp4Plus12<>+0(SB)/8, $0x181412100F0E0D0C
 DATA nvfp4Plus12<>+8(SB)/8, $0x00040608090A0B0C
 GLOBL nvfp4Plus12<>(SB), RODATA, $16
 
-// LOAD_CONSTANTS puts the table in Y14 and the mask of low nibbles in Y15.
-#define LOAD_CONSTANTS \
-	VBROADCASTI128 nvfp4Plus12<>(SB), Y14 \
-	MOVL $0x0F0F0F0F, R8 \
-	VMOVD R8, X15 \
-	VPBROADCASTD X15, Y15
+DATA nibbleMask<>+0(SB)/8, $0x0F0F0F0F0F0F0F0F
+DATA nibbleMask<>+8(SB)/8, $0x0F0F0F0F0F0F0F0F
+DATA nibbleMask<>+16(SB)/8, $0x0F0F0F0F0F0F0F0F
+DATA nibbleMask<>+24(SB)/8, $0x0F0F0F0F0F0F0F0F
+GLOBL nibbleMask<>(SB), RODATA, $32
 
-// NIBBLES decodes 32 stored bytes of memory at AT: low nibbles to LO, high nibbles to HI.
-#define NIBBLES(AT, LO, HI) \
-	VMOVDQU AT, LO \
-	VPSRLW $4, LO, HI \
-	VPAND Y15, LO, LO \
-	VPAND Y15, HI, HI \
-	VPSHUFB LO, Y14, LO \
-	VPSHUFB HI, Y14, HI
+#define ROWS1(OP, SCALES) OP((SI), Y4, SCALES)
+#define ROWS2(OP, SCALES) ROWS1(OP, SCALES); OP((SI)(R8*1), Y5, SCALES)
+#define ROWS3(OP, SCALES) ROWS2(OP, SCALES); OP((SI)(R8*2), Y6, SCALES)
+#define ROWS4(OP, SCALES) ROWS3(OP, SCALES); OP((SI)(R9*1), Y7, SCALES)
+#define ROWS5(OP, SCALES) ROWS4(OP, SCALES); OP((R10), Y8, SCALES)
+#define ROWS6(OP, SCALES) ROWS5(OP, SCALES); OP((R10)(R8*1), Y9, SCALES)
 
-// SCALES8 reads 8 E4M3 scales at AT as float32 divided by 2^8: the codes are float16 once shifted by 7.
-#define SCALES8(AT, X, Y) \
-	VPMOVZXBW AT, X \
-	VPSLLW $7, X, X \
-	VCVTPH2PS X, Y
+// The upper 8 output rows of up to 3 activation rows.
+#define MORE1(OP, SCALES) OP((SI), Y7, SCALES)
+#define MORE2(OP, SCALES) MORE1(OP, SCALES); OP((SI)(R8*1), Y8, SCALES)
+#define MORE3(OP, SCALES) MORE2(OP, SCALES); OP((SI)(R8*2), Y9, SCALES)
 
-// ONES16 makes Y15 sixteen words of 1.
-#define ONES16(Y) \
-	VPCMPEQW Y, Y, Y \
-	VPSRLW $15, Y, Y
+#define ZERO(A, ACC, SCALES) \
+	VXORPS ACC, ACC, ACC
 
 // DOT16 multiplies the quads in Y0..Y3 with 16 codes at displacements D.. of A and adds the offset at O: the exact dot
 // products of 8 rows in T. Sums of 8 products fit a word: 24 · 128 · 8 < 2^15.
-#define DOT16(D, A, O, T, U, V) \
-	VPBROADCASTD (D+0) A, U \
-	VPMADDUBSW U, Y0, T \
-	VPBROADCASTD (D+4) A, U \
-	VPMADDUBSW U, Y1, V \
-	VPADDW V, T, T \
-	VPBROADCASTD (D+8) A, U \
-	VPMADDUBSW U, Y2, V \
-	VPADDW V, T, T \
-	VPBROADCASTD (D+12) A, U \
-	VPMADDUBSW U, Y3, V \
-	VPADDW V, T, T \
-	VPMADDWD Y15, T, T \
-	VPBROADCASTD O, U \
-	VPADDD U, T, T
+#define DOT16(D, A, O, T) \
+	VPBROADCASTD (D+0) A, Y11; \
+	VPMADDUBSW Y11, Y0, T; \
+	VPBROADCASTD (D+4) A, Y11; \
+	VPMADDUBSW Y11, Y1, Y12; \
+	VPADDW Y12, T, T; \
+	VPBROADCASTD (D+8) A, Y11; \
+	VPMADDUBSW Y11, Y2, Y12; \
+	VPADDW Y12, T, T; \
+	VPBROADCASTD (D+12) A, Y11; \
+	VPMADDUBSW Y11, Y3, Y12; \
+	VPADDW Y12, T, T; \
+	VPMADDWD Y15, T, T; \
+	VPBROADCASTD O, Y11; \
+	VPADDD Y11, T, T
 
-// E2M1ROW adds one activation row's block to ACC.
-#define E2M1ROW(A, ACC) \
-	DOT16(0, A, 16 A, Y12, Y13, Y14) \
-	VCVTDQ2PS Y12, Y12 \
-	VBROADCASTSS 20 A, Y13 \
-	VMULPS Y4, Y13, Y13 \
-	VFMADD231PS Y13, Y12, ACC
-
-// LOADHALF reads the 8 rows' quads and scales of an unpacked block.
-#define LOADHALF \
-	VMOVDQU (DX), Y0 \
-	VMOVDQU 64(DX), Y1 \
-	VMOVDQU 128(DX), Y2 \
-	VMOVDQU 192(DX), Y3
-
-// STOREROW writes ACC times the output scale in Y13 and steps to the next row.
-#define STOREROW(ACC) \
-	VMULPS Y13, ACC, ACC \
-	VMOVUPS ACC, (DI) \
-	ADDQ R12, DI
-
-#define PROLOGUE \
-	MOVQ a+0(FP), AX \
-	MOVQ ARG_XSTRIDE(AX), R8 \
-	LEAQ (R8)(R8*2), R9 \
-	LEAQ (R8)(R8*4), R10 \
-	MOVQ ARG_YSTRIDE(AX), R12 \
-	XORQ BX, BX \
-	ONES16(Y15)
+// E2M1ROW adds one activation row's block to ACC. SCALES are those of the 8 output rows divided by 2^8.
+#define E2M1ROW(A, ACC, SCALES) \
+	DOT16(0, A, 16 A, Y10); \
+	VCVTDQ2PS Y10, Y10; \
+	VBROADCASTSS 20 A, Y11; \
+	VMULPS SCALES, Y11, Y11; \
+	VFMADD231PS Y11, Y10, ACC
 
 // FIXEDROW adds one activation row's block, three planes of digits, to ACC.
-#define FIXEDROW(A, ACC) \
-	DOT16(32, A, 56 A, Y9, Y12, Y13) \
-	VPSLLD $16, Y9, Y9 \
-	DOT16(16, A, 52 A, Y10, Y12, Y13) \
-	VPSLLD $8, Y10, Y10 \
-	VPADDD Y10, Y9, Y9 \
-	DOT16(0, A, 48 A, Y10, Y12, Y13) \
-	VPADDD Y10, Y9, Y9 \
-	VCVTDQ2PS Y9, Y9 \
-	VBROADCASTSS 60 A, Y10 \
-	VMULPS 256(DX), Y10, Y10 \
-	VFMADD231PS Y10, Y9, ACC
+#define FIXEDROW(A, ACC, SCALES) \
+	DOT16(32, A, 56 A, Y10); \
+	DOT16(16, A, 52 A, Y13); \
+	VPSLLD $16, Y10, Y10; \
+	VPSLLD $8, Y13, Y13; \
+	VPADDD Y13, Y10, Y10; \
+	DOT16(0, A, 48 A, Y13); \
+	VPADDD Y13, Y10, Y10; \
+	VCVTDQ2PS Y10, Y10; \
+	VBROADCASTSS 60 A, Y11; \
+	VMULPS SCALES, Y11, Y11; \
+	VFMADD231PS Y11, Y10, ACC
 
-// ROWPROLOGUE of the loops over a stored panel for one activation row. Both halves of 8 rows go in one pass.
-#define ROWPROLOGUE \
-	MOVQ a+0(FP), AX \
-	LOAD_CONSTANTS \
-	ONES16(Y13) \
-	MOVQ ARG_W(AX), SI \
-	MOVQ ARG_SCALES(AX), DX \
-	MOVQ ARG_X(AX), BX \
-	MOVQ ARG_BLOCKS(AX), CX \
-	VXORPS Y11, Y11, Y11 \
-	VXORPS Y12, Y12, Y12
+// STOREROW writes ACC times the output scale in Y0 and steps to the next row.
+#define STOREROW(A, ACC, SCALES) \
+	VMULPS Y0, ACC, ACC; \
+	VMOVUPS ACC, (DI); \
+	ADDQ R12, DI
 
-// E2M1HALF takes the 8 rows whose bytes are at AT and AT2 and whose scales are at S. Activations are in Y0..Y3.
-#define E2M1HALF(AT, AT2, S, ACC) \
-	NIBBLES(AT, Y4, Y5) \
-	VPMADDUBSW Y0, Y4, Y4 \
-	VPMADDUBSW Y1, Y5, Y5 \
-	VPADDW Y5, Y4, Y4 \
-	NIBBLES(AT2, Y6, Y7) \
-	VPMADDUBSW Y2, Y6, Y6 \
-	VPMADDUBSW Y3, Y7, Y7 \
-	VPADDW Y7, Y6, Y6 \
-	VPADDW Y6, Y4, Y4 \
-	VPMADDWD Y13, Y4, Y4 \
-	VPADDD Y8, Y4, Y4 \
-	VCVTDQ2PS Y4, Y4 \
-	SCALES8(S, X5, Y5) \
-	VMULPS Y9, Y5, Y5 \
-	VFMADD231PS Y5, Y4, ACC
+// NIBBLES decodes 32 stored bytes of memory at AT by the table in Y13 and the mask in Y14: low nibbles to LO, high to HI.
+#define NIBBLES(AT, LO, HI) \
+	VMOVDQU AT, LO; \
+	VPSRLW $4, LO, HI; \
+	VPAND Y14, LO, LO; \
+	VPAND Y14, HI, HI; \
+	VPSHUFB LO, Y13, LO; \
+	VPSHUFB HI, Y13, HI
 
-// PLANE multiplies the quads in Y0..Y3 with a plane of digits at D of BX.
-#define PLANE(D, T) \
-	VPBROADCASTD (D+0)(BX), Y5 \
-	VPMADDUBSW Y5, Y0, T \
-	VPBROADCASTD (D+4)(BX), Y5 \
-	VPMADDUBSW Y5, Y1, Y6 \
-	VPADDW Y6, T, T \
-	VPBROADCASTD (D+8)(BX), Y5 \
-	VPMADDUBSW Y5, Y2, Y7 \
-	VPBROADCASTD (D+12)(BX), Y5 \
-	VPMADDUBSW Y5, Y3, Y6 \
-	VPADDW Y6, Y7, Y7 \
-	VPADDW Y7, T, T \
-	VPMADDWD Y13, T, T
+// SCALES8 reads 8 E4M3 scales at AT as float32 divided by 2^8: the codes are float16 once shifted by 7.
+#define SCALES8(AT, X, Y) \
+	VPMOVZXBW AT, X; \
+	VPSLLW $7, X, X; \
+	VCVTPH2PS X, Y
 
-// FIXEDHALF takes the 8 rows whose bytes are at AT and AT2 and whose scales are at S.
-#define FIXEDHALF(AT, AT2, S, ACC) \
-	NIBBLES(AT, Y0, Y1) \
-	NIBBLES(AT2, Y2, Y3) \
-	PLANE(32, Y4) \
-	VPBROADCASTD 56(BX), Y5 \
-	VPADDD Y5, Y4, Y4 \
-	VPSLLD $16, Y4, Y4 \
-	PLANE(16, Y8) \
-	VPBROADCASTD 52(BX), Y5 \
-	VPADDD Y5, Y8, Y8 \
-	VPSLLD $8, Y8, Y8 \
-	VPADDD Y8, Y4, Y4 \
-	PLANE(0, Y8) \
-	VPBROADCASTD 48(BX), Y5 \
-	VPADDD Y5, Y8, Y8 \
-	VPADDD Y8, Y4, Y4 \
-	VCVTDQ2PS Y4, Y4 \
-	SCALES8(S, X5, Y5) \
-	VBROADCASTSS 60(BX), Y6 \
-	VMULPS Y6, Y5, Y5 \
-	VFMADD231PS Y5, Y4, ACC
+// DECODE reads 8 rows of a stored block, from byte C and scale S on; the scales go to Y14, where they replace the mask.
+#define DECODE(C, S) \
+	VBROADCASTI128 nvfp4Plus12<>(SB), Y13; \
+	VMOVDQU nibbleMask<>(SB), Y14; \
+	NIBBLES(C(BX), Y0, Y1); \
+	NIBBLES((64+C)(BX), Y2, Y3); \
+	SCALES8(S(DX), X14, Y14)
+
+#define PROLOGUE \
+	MOVQ a+0(FP), AX; \
+	MOVQ ARG_W(AX), BX; \
+	MOVQ ARG_SCALES(AX), DX; \
+	MOVQ ARG_XSTRIDE(AX), R8; \
+	MOVQ ARG_YSTRIDE(AX), R12; \
+	LEAQ (R8)(R8*2), R9; \
+	VPCMPEQW Y15, Y15, Y15; \
+	VPSRLW $15, Y15, Y15
+
+#define ROWPOINTERS \
+	MOVQ ARG_X(AX), SI; \
+	LEAQ (SI)(R8*4), R10; \
+	MOVQ ARG_BLOCKS(AX), CX
+
+// STORED multiplies a stored panel, all 16 output rows in one pass.
+#define STORED(ROWS, MORE, ROW, BYTES) \
+	PROLOGUE; \
+	ROWPOINTERS; \
+	ROWS(ZERO, Y14); \
+	MORE(ZERO, Y14); \
+	PCALIGN $32; \
+	loop: \
+	DECODE(0, 0); \
+	ROWS(ROW, Y14); \
+	DECODE(32, 8); \
+	MORE(ROW, Y14); \
+	PREFETCHT0 2048(BX); \
+	PREFETCHT0 2112(BX); \
+	ADDQ $128, BX; \
+	ADDQ $16, DX; \
+	ADDQ $BYTES, SI; \
+	DECQ CX; \
+	JNZ loop; \
+	VBROADCASTSS ARG_OUT(AX), Y0; \
+	MOVQ ARG_Y(AX), DI; \
+	ROWS(STOREROW, Y14); \
+	MOVQ ARG_Y(AX), DI; \
+	ADDQ $32, DI; \
+	MORE(STOREROW, Y14); \
+	VZEROUPPER; \
+	RET
+
+// UNPACKED multiplies an unpacked panel, first the lower 8 output rows, then the upper.
+#define UNPACKED(ROWS, ROW, BYTES) \
+	PROLOGUE; \
+	XORQ R13, R13; \
+	half: \
+	ROWPOINTERS; \
+	MOVQ ARG_W(AX), BX; \
+	ADDQ R13, BX; \
+	ROWS(ZERO, Y14); \
+	PCALIGN $32; \
+	loop: \
+	VMOVDQU (BX), Y0; \
+	VMOVDQU 64(BX), Y1; \
+	VMOVDQU 128(BX), Y2; \
+	VMOVDQU 192(BX), Y3; \
+	VMOVUPS 256(BX), Y14; \
+	ROWS(ROW, Y14); \
+	ADDQ $UNPACKED_BYTES, BX; \
+	ADDQ $BYTES, SI; \
+	ADDQ $BYTES, R10; \
+	DECQ CX; \
+	JNZ loop; \
+	MOVQ ARG_Y(AX), DI; \
+	ADDQ R13, DI; \
+	VBROADCASTSS ARG_OUT(AX), Y0; \
+	ROWS(STOREROW, Y14); \
+	ADDQ $32, R13; \
+	CMPQ R13, $64; \
+	JNE half; \
+	VZEROUPPER; \
+	RET
 
 // func unpackNVFP4AVX2(dst, codes, scales *byte, blocks int)
 TEXT ·unpackNVFP4AVX2(SB), NOSPLIT, $0-32
@@ -169,7 +182,8 @@ TEXT ·unpackNVFP4AVX2(SB), NOSPLIT, $0-32
 	MOVQ codes+8(FP), SI
 	MOVQ scales+16(FP), DX
 	MOVQ blocks+24(FP), CX
-	LOAD_CONSTANTS
+	VBROADCASTI128 nvfp4Plus12<>(SB), Y13
+	VMOVDQU nibbleMask<>(SB), Y14
 
 unpackLoop:
 	NIBBLES((SI), Y0, Y1)
@@ -199,200 +213,74 @@ unpackLoop:
 	VZEROUPPER
 	RET
 
-// func e2m1x6AVX2(a *nvfp4Args)
-TEXT ·e2m1x6AVX2(SB), NOSPLIT, $0-8
-	PROLOGUE
+// func e2m1Rows1AVX2(a *nvfp4Args)
+TEXT ·e2m1Rows1AVX2(SB), NOSPLIT, $0-8
+	STORED(ROWS1, MORE1, E2M1ROW, E2M1_BYTES)
 
-e6half:
-	MOVQ ARG_W(AX), DX
-	ADDQ BX, DX
-	MOVQ ARG_X(AX), SI
-	MOVQ ARG_BLOCKS(AX), CX
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
+// func e2m1Rows2AVX2(a *nvfp4Args)
+TEXT ·e2m1Rows2AVX2(SB), NOSPLIT, $0-8
+	STORED(ROWS2, MORE2, E2M1ROW, E2M1_BYTES)
 
-e6loop:
-	LOADHALF
-	VMOVUPS 256(DX), Y4
-	E2M1ROW((SI), Y5)
-	E2M1ROW((SI)(R8*1), Y6)
-	E2M1ROW((SI)(R8*2), Y7)
-	E2M1ROW((SI)(R9*1), Y8)
-	E2M1ROW((SI)(R8*4), Y9)
-	E2M1ROW((SI)(R10*1), Y10)
-	ADDQ $E2M1_BYTES, SI
-	ADDQ $UNPACKED_BYTES, DX
-	DECQ CX
-	JNZ e6loop
+// func e2m1Rows3AVX2(a *nvfp4Args)
+TEXT ·e2m1Rows3AVX2(SB), NOSPLIT, $0-8
+	STORED(ROWS3, MORE3, E2M1ROW, E2M1_BYTES)
 
-	MOVQ ARG_Y(AX), DI
-	ADDQ BX, DI
-	VBROADCASTSS ARG_OUT(AX), Y13
-	STOREROW(Y5)
-	STOREROW(Y6)
-	STOREROW(Y7)
-	STOREROW(Y8)
-	STOREROW(Y9)
-	STOREROW(Y10)
-	ADDQ $32, BX
-	CMPQ BX, $64
-	JNE e6half
-	VZEROUPPER
-	RET
+// func e2m1Unpacked1AVX2(a *nvfp4Args)
+TEXT ·e2m1Unpacked1AVX2(SB), NOSPLIT, $0-8
+	UNPACKED(ROWS1, E2M1ROW, E2M1_BYTES)
 
-// func e2m1x1AVX2(a *nvfp4Args)
-TEXT ·e2m1x1AVX2(SB), NOSPLIT, $0-8
-	PROLOGUE
+// func e2m1Unpacked2AVX2(a *nvfp4Args)
+TEXT ·e2m1Unpacked2AVX2(SB), NOSPLIT, $0-8
+	UNPACKED(ROWS2, E2M1ROW, E2M1_BYTES)
 
-e1half:
-	MOVQ ARG_W(AX), DX
-	ADDQ BX, DX
-	MOVQ ARG_X(AX), SI
-	MOVQ ARG_BLOCKS(AX), CX
-	VXORPS Y5, Y5, Y5
+// func e2m1Unpacked3AVX2(a *nvfp4Args)
+TEXT ·e2m1Unpacked3AVX2(SB), NOSPLIT, $0-8
+	UNPACKED(ROWS3, E2M1ROW, E2M1_BYTES)
 
-e1loop:
-	LOADHALF
-	VMOVUPS 256(DX), Y4
-	E2M1ROW((SI), Y5)
-	ADDQ $E2M1_BYTES, SI
-	ADDQ $UNPACKED_BYTES, DX
-	DECQ CX
-	JNZ e1loop
+// func e2m1Unpacked4AVX2(a *nvfp4Args)
+TEXT ·e2m1Unpacked4AVX2(SB), NOSPLIT, $0-8
+	UNPACKED(ROWS4, E2M1ROW, E2M1_BYTES)
 
-	MOVQ ARG_Y(AX), DI
-	ADDQ BX, DI
-	VBROADCASTSS ARG_OUT(AX), Y13
-	STOREROW(Y5)
-	ADDQ $32, BX
-	CMPQ BX, $64
-	JNE e1half
-	VZEROUPPER
-	RET
+// func e2m1Unpacked5AVX2(a *nvfp4Args)
+TEXT ·e2m1Unpacked5AVX2(SB), NOSPLIT, $0-8
+	UNPACKED(ROWS5, E2M1ROW, E2M1_BYTES)
 
-// func fixed24x4AVX2(a *nvfp4Args)
-TEXT ·fixed24x4AVX2(SB), NOSPLIT, $0-8
-	PROLOGUE
+// func e2m1Unpacked6AVX2(a *nvfp4Args)
+TEXT ·e2m1Unpacked6AVX2(SB), NOSPLIT, $0-8
+	UNPACKED(ROWS6, E2M1ROW, E2M1_BYTES)
 
-f4half:
-	MOVQ ARG_W(AX), DX
-	ADDQ BX, DX
-	MOVQ ARG_X(AX), SI
-	MOVQ ARG_BLOCKS(AX), CX
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
+// func fixed24Rows1AVX2(a *nvfp4Args)
+TEXT ·fixed24Rows1AVX2(SB), NOSPLIT, $0-8
+	STORED(ROWS1, MORE1, FIXEDROW, FIXED24_BYTES)
 
-f4loop:
-	LOADHALF
-	FIXEDROW((SI), Y5)
-	FIXEDROW((SI)(R8*1), Y6)
-	FIXEDROW((SI)(R8*2), Y7)
-	FIXEDROW((SI)(R9*1), Y8)
-	ADDQ $FIXED24_BYTES, SI
-	ADDQ $UNPACKED_BYTES, DX
-	DECQ CX
-	JNZ f4loop
+// func fixed24Rows2AVX2(a *nvfp4Args)
+TEXT ·fixed24Rows2AVX2(SB), NOSPLIT, $0-8
+	STORED(ROWS2, MORE2, FIXEDROW, FIXED24_BYTES)
 
-	MOVQ ARG_Y(AX), DI
-	ADDQ BX, DI
-	VBROADCASTSS ARG_OUT(AX), Y13
-	STOREROW(Y5)
-	STOREROW(Y6)
-	STOREROW(Y7)
-	STOREROW(Y8)
-	ADDQ $32, BX
-	CMPQ BX, $64
-	JNE f4half
-	VZEROUPPER
-	RET
+// func fixed24Rows3AVX2(a *nvfp4Args)
+TEXT ·fixed24Rows3AVX2(SB), NOSPLIT, $0-8
+	STORED(ROWS3, MORE3, FIXEDROW, FIXED24_BYTES)
 
-// func fixed24x1AVX2(a *nvfp4Args)
-TEXT ·fixed24x1AVX2(SB), NOSPLIT, $0-8
-	PROLOGUE
+// func fixed24Unpacked1AVX2(a *nvfp4Args)
+TEXT ·fixed24Unpacked1AVX2(SB), NOSPLIT, $0-8
+	UNPACKED(ROWS1, FIXEDROW, FIXED24_BYTES)
 
-f1half:
-	MOVQ ARG_W(AX), DX
-	ADDQ BX, DX
-	MOVQ ARG_X(AX), SI
-	MOVQ ARG_BLOCKS(AX), CX
-	VXORPS Y5, Y5, Y5
+// func fixed24Unpacked2AVX2(a *nvfp4Args)
+TEXT ·fixed24Unpacked2AVX2(SB), NOSPLIT, $0-8
+	UNPACKED(ROWS2, FIXEDROW, FIXED24_BYTES)
 
-f1loop:
-	LOADHALF
-	FIXEDROW((SI), Y5)
-	ADDQ $FIXED24_BYTES, SI
-	ADDQ $UNPACKED_BYTES, DX
-	DECQ CX
-	JNZ f1loop
+// func fixed24Unpacked3AVX2(a *nvfp4Args)
+TEXT ·fixed24Unpacked3AVX2(SB), NOSPLIT, $0-8
+	UNPACKED(ROWS3, FIXEDROW, FIXED24_BYTES)
 
-	MOVQ ARG_Y(AX), DI
-	ADDQ BX, DI
-	VBROADCASTSS ARG_OUT(AX), Y13
-	STOREROW(Y5)
-	ADDQ $32, BX
-	CMPQ BX, $64
-	JNE f1half
-	VZEROUPPER
-	RET
+// func fixed24Unpacked4AVX2(a *nvfp4Args)
+TEXT ·fixed24Unpacked4AVX2(SB), NOSPLIT, $0-8
+	UNPACKED(ROWS4, FIXEDROW, FIXED24_BYTES)
 
-// func rowE2M1AVX2(a *nvfp4Args)
-TEXT ·rowE2M1AVX2(SB), NOSPLIT, $0-8
-	ROWPROLOGUE
+// func fixed24Unpacked5AVX2(a *nvfp4Args)
+TEXT ·fixed24Unpacked5AVX2(SB), NOSPLIT, $0-8
+	UNPACKED(ROWS5, FIXEDROW, FIXED24_BYTES)
 
-rowE2M1loop:
-	VPBROADCASTD (BX), Y0
-	VPBROADCASTD 4(BX), Y1
-	VPBROADCASTD 8(BX), Y2
-	VPBROADCASTD 12(BX), Y3
-	VPBROADCASTD 16(BX), Y8
-	VBROADCASTSS 20(BX), Y9
-	E2M1HALF((SI), 64(SI), (DX), Y11)
-	E2M1HALF(32(SI), 96(SI), 8(DX), Y12)
-	PREFETCHT0 2048(SI)
-	PREFETCHT0 2112(SI)
-	PREFETCHT0 512(DX)
-	ADDQ $128, SI
-	ADDQ $16, DX
-	ADDQ $E2M1_BYTES, BX
-	DECQ CX
-	JNZ rowE2M1loop
-
-	MOVQ ARG_Y(AX), DI
-	VBROADCASTSS ARG_OUT(AX), Y13
-	VMULPS Y13, Y11, Y11
-	VMULPS Y13, Y12, Y12
-	VMOVUPS Y11, (DI)
-	VMOVUPS Y12, 32(DI)
-	VZEROUPPER
-	RET
-
-// func rowFixed24AVX2(a *nvfp4Args)
-TEXT ·rowFixed24AVX2(SB), NOSPLIT, $0-8
-	ROWPROLOGUE
-
-rowFixed24loop:
-	FIXEDHALF((SI), 64(SI), (DX), Y11)
-	FIXEDHALF(32(SI), 96(SI), 8(DX), Y12)
-	PREFETCHT0 2048(SI)
-	PREFETCHT0 2112(SI)
-	PREFETCHT0 512(DX)
-	ADDQ $128, SI
-	ADDQ $16, DX
-	ADDQ $FIXED24_BYTES, BX
-	DECQ CX
-	JNZ rowFixed24loop
-
-	MOVQ ARG_Y(AX), DI
-	VBROADCASTSS ARG_OUT(AX), Y13
-	VMULPS Y13, Y11, Y11
-	VMULPS Y13, Y12, Y12
-	VMOVUPS Y11, (DI)
-	VMOVUPS Y12, 32(DI)
-	VZEROUPPER
-	RET
+// func fixed24Unpacked6AVX2(a *nvfp4Args)
+TEXT ·fixed24Unpacked6AVX2(SB), NOSPLIT, $0-8
+	UNPACKED(ROWS6, FIXEDROW, FIXED24_BYTES)
