@@ -26,7 +26,7 @@ func nvfp4InnerPeak(iterations int) int {
 	switch level {
 	case AVX512:
 		innerPeakAVX512(iterations)
-		return 8 * PanelRows * BlockCols
+		return 12 * PanelRows * BlockCols
 	case AVX2:
 		innerPeakAVX2(iterations)
 		return 6 * PanelRows / 2 * BlockCols
