@@ -8,7 +8,8 @@ import "math"
 // A block's product with E2M1 codes (doubled, so at most 12) is then exact in int32: 16 · 12 · 2²² < 2³¹.
 type Fixed24Block struct {
 	Digits [3][BlockCols]int8
-	Offset [3]int32 // −12 · sum of a digit's plane: what weights stored as value + 12 add too much
+	Offset int32    // −12 · sum of the integers: what weights stored as value + 12 add too much, below 12 · 16 · 2²² < 2³¹
+	_      [2]int32 // a cache line
 	Scale  float32  // 2^(e−22) · 2⁸ / 2: weights' scales are read divided by 2⁸, and codes are doubled
 }
 
@@ -39,10 +40,10 @@ func fixed24Block(dst *Fixed24Block, x []float32) {
 	const magic = 0x1.8p23 // its unit is 1, so adding it rounds
 	for i, v := range x {
 		n := int32(math.Float32bits(float32(v*up)+magic)) - int32(math.Float32bits(magic))
+		dst.Offset -= 12 * n
 		for p := range dst.Digits {
 			d := int8(n)
 			dst.Digits[p][i] = d
-			dst.Offset[p] -= 12 * int32(d)
 			n = (n - int32(d)) >> 8
 		}
 	}

@@ -19,7 +19,7 @@ var (
 	w4a4AVX512       = nvfp4KernelSet{stored: []nvfp4Kernel{e2m1Rows1AVX512, e2m1Rows2AVX512, e2m1Rows3AVX512, e2m1Rows4AVX512, e2m1Rows5AVX512, e2m1Rows6AVX512, e2m1Rows7AVX512, e2m1Rows8AVX512, e2m1Rows9AVX512, e2m1Rows10AVX512, e2m1Rows11AVX512, e2m1Rows12AVX512}}
 	weightOnlyAVX512 = nvfp4KernelSet{stored: []nvfp4Kernel{fixed24Rows1AVX512, fixed24Rows2AVX512, fixed24Rows3AVX512, fixed24Rows4AVX512, fixed24Rows5AVX512, fixed24Rows6AVX512, fixed24Rows7AVX512, fixed24Rows8AVX512}}
 	w4a4AVX2         = nvfp4KernelSet{stored: []nvfp4Kernel{e2m1Rows1AVX2, e2m1Rows2AVX2, e2m1Rows3AVX2}, unpacked: []nvfp4Kernel{e2m1Unpacked1AVX2, e2m1Unpacked2AVX2, e2m1Unpacked3AVX2, e2m1Unpacked4AVX2, e2m1Unpacked5AVX2, e2m1Unpacked6AVX2}}
-	weightOnlyAVX2   = nvfp4KernelSet{stored: []nvfp4Kernel{fixed24Rows1AVX2, fixed24Rows2AVX2, fixed24Rows3AVX2}, unpacked: []nvfp4Kernel{fixed24Unpacked1AVX2, fixed24Unpacked2AVX2, fixed24Unpacked3AVX2, fixed24Unpacked4AVX2, fixed24Unpacked5AVX2, fixed24Unpacked6AVX2}}
+	weightOnlyAVX2   = nvfp4KernelSet{stored: []nvfp4Kernel{fixed24Rows1AVX2, fixed24Rows2AVX2}, unpacked: []nvfp4Kernel{fixed24Unpacked1AVX2, fixed24Unpacked2AVX2, fixed24Unpacked3AVX2, fixed24Unpacked4AVX2}}
 )
 
 // unpackNVFP4 writes blocks of a panel as unpackedBytes each.
@@ -149,9 +149,6 @@ func fixed24Rows1AVX2(a *nvfp4Args)
 func fixed24Rows2AVX2(a *nvfp4Args)
 
 //go:noescape
-func fixed24Rows3AVX2(a *nvfp4Args)
-
-//go:noescape
 func fixed24Unpacked1AVX2(a *nvfp4Args)
 
 //go:noescape
@@ -162,9 +159,3 @@ func fixed24Unpacked3AVX2(a *nvfp4Args)
 
 //go:noescape
 func fixed24Unpacked4AVX2(a *nvfp4Args)
-
-//go:noescape
-func fixed24Unpacked5AVX2(a *nvfp4Args)
-
-//go:noescape
-func fixed24Unpacked6AVX2(a *nvfp4Args)

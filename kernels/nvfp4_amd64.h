@@ -8,7 +8,7 @@
 #define ARG_BLOCKS 48
 #define ARG_OUT 56
 
-// E2M1Block: 16 codes, offset, scale. Fixed24Block: 3 × 16 digits, 3 offsets, scale.
+// E2M1Block: 16 codes, offset, scale. Fixed24Block: 3 × 16 digits, offset at 48, scale at 60.
 #define E2M1_BYTES 24
 #define FIXED24_BYTES 64
 

@@ -29,12 +29,21 @@ GLOBL nibbleMask<>(SB), RODATA, $32
 #define MORE2(OP, SCALES) MORE1(OP, SCALES); OP((SI)(R8*1), Y8, SCALES)
 #define MORE3(OP, SCALES) MORE2(OP, SCALES); OP((SI)(R8*2), Y9, SCALES)
 
+// The same where Y6 and Y9 are taken: 4 rows, or 2 and their upper 8 output rows.
+#define FEW1(OP, SCALES) OP((SI), Y4, SCALES)
+#define FEW2(OP, SCALES) FEW1(OP, SCALES); OP((SI)(R8*1), Y5, SCALES)
+#define FEW3(OP, SCALES) FEW2(OP, SCALES); OP((SI)(R8*2), Y7, SCALES)
+#define FEW4(OP, SCALES) FEW3(OP, SCALES); OP((SI)(R9*1), Y8, SCALES)
+
+#define FEWMORE1(OP, SCALES) OP((SI), Y7, SCALES)
+#define FEWMORE2(OP, SCALES) FEWMORE1(OP, SCALES); OP((SI)(R8*1), Y8, SCALES)
+
 #define ZERO(A, ACC, SCALES) \
 	VXORPS ACC, ACC, ACC
 
-// DOT16 multiplies the quads in Y0..Y3 with 16 codes at displacements D.. of A and adds the offset at O: the exact dot
-// products of 8 rows in T. Sums of 8 products fit a word: 24 · 128 · 8 < 2^15.
-#define DOT16(D, A, O, T) \
+// WORDS multiplies the quads in Y0..Y3 with 16 codes at displacements D.. of A: the sum of the two words of a lane of T is the
+// exact dot product. A word holds 8 products, which fit: 24 · 128 · 8 < 2^15.
+#define WORDS(D, A, T) \
 	VPBROADCASTD (D+0) A, Y11; \
 	VPMADDUBSW Y11, Y0, T; \
 	VPBROADCASTD (D+4) A, Y11; \
@@ -45,28 +54,35 @@ GLOBL nibbleMask<>(SB), RODATA, $32
 	VPADDW Y12, T, T; \
 	VPBROADCASTD (D+12) A, Y11; \
 	VPMADDUBSW Y11, Y3, Y12; \
-	VPADDW Y12, T, T; \
-	VPMADDWD Y15, T, T; \
-	VPBROADCASTD O, Y11; \
-	VPADDD Y11, T, T
+	VPADDW Y12, T, T
 
 // E2M1ROW adds one activation row's block to ACC. SCALES are those of the 8 output rows divided by 2^8.
 #define E2M1ROW(A, ACC, SCALES) \
-	DOT16(0, A, 16 A, Y10); \
+	WORDS(0, A, Y10); \
+	VPMADDWD Y15, Y10, Y10; \
+	VPBROADCASTD 16 A, Y11; \
+	VPADDD Y11, Y10, Y10; \
 	VCVTDQ2PS Y10, Y10; \
 	VBROADCASTSS 20 A, Y11; \
 	VMULPS SCALES, Y11, Y11; \
 	VFMADD231PS Y11, Y10, ACC
 
-// FIXEDROW adds one activation row's block, three planes of digits, to ACC.
+// FIXEDROW adds one activation row's block, three planes of digits, to ACC. Multipliers are the bottleneck, so the highest
+// plane, of which only the lower 16 bits count, is added up with a shift and a mask. Y6 is sixteen words of 256, Y9 masks
+// upper words.
 #define FIXEDROW(A, ACC, SCALES) \
-	DOT16(32, A, 56 A, Y10); \
-	DOT16(16, A, 52 A, Y13); \
-	VPSLLD $16, Y10, Y10; \
-	VPSLLD $8, Y13, Y13; \
+	WORDS(32, A, Y10); \
+	VPSLLD $16, Y10, Y13; \
+	VPAND Y9, Y10, Y10; \
 	VPADDD Y13, Y10, Y10; \
-	DOT16(0, A, 48 A, Y13); \
+	WORDS(16, A, Y13); \
+	VPMADDWD Y6, Y13, Y13; \
 	VPADDD Y13, Y10, Y10; \
+	WORDS(0, A, Y13); \
+	VPMADDWD Y15, Y13, Y13; \
+	VPADDD Y13, Y10, Y10; \
+	VPBROADCASTD 48 A, Y11; \
+	VPADDD Y11, Y10, Y10; \
 	VCVTDQ2PS Y10, Y10; \
 	VBROADCASTSS 60 A, Y11; \
 	VMULPS SCALES, Y11, Y11; \
@@ -109,7 +125,10 @@ GLOBL nibbleMask<>(SB), RODATA, $32
 	MOVQ ARG_YSTRIDE(AX), R12; \
 	LEAQ (R8)(R8*2), R9; \
 	VPCMPEQW Y15, Y15, Y15; \
-	VPSRLW $15, Y15, Y15
+	VPSRLW $15, Y15, Y15;                 \
+	VPSLLW $8, Y15, Y6;                   \
+	VPCMPEQD Y9, Y9, Y9;                  \
+	VPSLLD $16, Y9, Y9
 
 #define ROWPOINTERS \
 	MOVQ ARG_X(AX), SI; \
@@ -251,36 +270,24 @@ TEXT ·e2m1Unpacked6AVX2(SB), NOSPLIT, $0-8
 
 // func fixed24Rows1AVX2(a *nvfp4Args)
 TEXT ·fixed24Rows1AVX2(SB), NOSPLIT, $0-8
-	STORED(ROWS1, MORE1, FIXEDROW, FIXED24_BYTES)
+	STORED(FEW1, FEWMORE1, FIXEDROW, FIXED24_BYTES)
 
 // func fixed24Rows2AVX2(a *nvfp4Args)
 TEXT ·fixed24Rows2AVX2(SB), NOSPLIT, $0-8
-	STORED(ROWS2, MORE2, FIXEDROW, FIXED24_BYTES)
-
-// func fixed24Rows3AVX2(a *nvfp4Args)
-TEXT ·fixed24Rows3AVX2(SB), NOSPLIT, $0-8
-	STORED(ROWS3, MORE3, FIXEDROW, FIXED24_BYTES)
+	STORED(FEW2, FEWMORE2, FIXEDROW, FIXED24_BYTES)
 
 // func fixed24Unpacked1AVX2(a *nvfp4Args)
 TEXT ·fixed24Unpacked1AVX2(SB), NOSPLIT, $0-8
-	UNPACKED(ROWS1, FIXEDROW, FIXED24_BYTES)
+	UNPACKED(FEW1, FIXEDROW, FIXED24_BYTES)
 
 // func fixed24Unpacked2AVX2(a *nvfp4Args)
 TEXT ·fixed24Unpacked2AVX2(SB), NOSPLIT, $0-8
-	UNPACKED(ROWS2, FIXEDROW, FIXED24_BYTES)
+	UNPACKED(FEW2, FIXEDROW, FIXED24_BYTES)
 
 // func fixed24Unpacked3AVX2(a *nvfp4Args)
 TEXT ·fixed24Unpacked3AVX2(SB), NOSPLIT, $0-8
-	UNPACKED(ROWS3, FIXEDROW, FIXED24_BYTES)
+	UNPACKED(FEW3, FIXEDROW, FIXED24_BYTES)
 
 // func fixed24Unpacked4AVX2(a *nvfp4Args)
 TEXT ·fixed24Unpacked4AVX2(SB), NOSPLIT, $0-8
-	UNPACKED(ROWS4, FIXEDROW, FIXED24_BYTES)
-
-// func fixed24Unpacked5AVX2(a *nvfp4Args)
-TEXT ·fixed24Unpacked5AVX2(SB), NOSPLIT, $0-8
-	UNPACKED(ROWS5, FIXEDROW, FIXED24_BYTES)
-
-// func fixed24Unpacked6AVX2(a *nvfp4Args)
-TEXT ·fixed24Unpacked6AVX2(SB), NOSPLIT, $0-8
-	UNPACKED(ROWS6, FIXEDROW, FIXED24_BYTES)
+	UNPACKED(FEW4, FIXEDROW, FIXED24_BYTES)

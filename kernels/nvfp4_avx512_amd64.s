@@ -28,9 +28,8 @@ GLOBL nvfp4Plus12<>(SB), RODATA, $16
 #define ZERO(A, ACC) \
 	VPXORD ACC, ACC, ACC
 
-// DOT16 is the exact dot products of 16 rows with the codes at displacements D.. of A, from the offset at O.
-#define DOT16(D, A, O, T) \
-	VPBROADCASTD O, T; \
+// DOT16 adds to T the exact dot products of 16 rows with the codes at displacements D.. of A.
+#define DOT16(D, A, T) \
 	VPDPBUSD.BCST (D+0) A, Z0, T; \
 	VPDPBUSD.BCST (D+4) A, Z1, T; \
 	VPDPBUSD.BCST (D+8) A, Z2, T; \
@@ -38,16 +37,20 @@ GLOBL nvfp4Plus12<>(SB), RODATA, $16
 
 // E2M1ROW adds one activation row's block to ACC.
 #define E2M1ROW(A, ACC) \
-	DOT16(0, A, 16 A, Z5); \
+	VPBROADCASTD 16 A, Z5; \
+	DOT16(0, A, Z5); \
 	VMULPS.BCST 20 A, Z4, Z6; \
 	VCVTDQ2PS Z5, Z5; \
 	VFMADD231PS Z6, Z5, ACC
 
 // FIXEDROW adds one activation row's block, three planes of digits, to ACC.
 #define FIXEDROW(A, ACC) \
-	DOT16(32, A, 56 A, Z5); \
-	DOT16(16, A, 52 A, Z6); \
-	DOT16(0, A, 48 A, Z7); \
+	VPXORD Z5, Z5, Z5; \
+	VPXORD Z6, Z6, Z6; \
+	VPBROADCASTD 48 A, Z7; \
+	DOT16(32, A, Z5); \
+	DOT16(16, A, Z6); \
+	DOT16(0, A, Z7); \
 	VPSLLD $16, Z5, Z5; \
 	VPSLLD $8, Z6, Z6; \
 	VPADDD Z6, Z5, Z5; \

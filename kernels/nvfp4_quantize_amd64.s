@@ -135,10 +135,8 @@ quantEmpty:
 	VPSUBD Y3, Y1, Y1 \
 	VPSRAD $8, Y0, Y0 \
 	VPSRAD $8, Y1, Y1 \
-	MINUS12SUM(Y2, Y3) \
 	PACK16(Y2, Y3, X2, X3) \
-	VMOVDQU X2, (16*P)(DI) \
-	MOVL R10, (48+4*P)(DI)
+	VMOVDQU X2, (16*P)(DI)
 
 // func fixed24AVX2(dst *Fixed24Block, x *float32, blocks int)
 TEXT ·fixed24AVX2(SB), NOSPLIT, $0-24
@@ -171,6 +169,10 @@ fixedExponent:
 	VMULPS Y7, Y1, Y1
 	VCVTPS2DQ Y0, Y0
 	VCVTPS2DQ Y1, Y1
+	VMOVDQA Y0, Y2
+	VMOVDQA Y1, Y3
+	MINUS12SUM(Y2, Y3)
+	MOVL R10, 48(DI)
 	DIGIT(0)
 	DIGIT(1)
 	DIGIT(2)
