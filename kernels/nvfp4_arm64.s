@@ -39,110 +39,110 @@ GLOBL codeValues<>(SB), RODATA|NOPTR, $16
 
 // sum = fma(d, weight scale · activation scale, sum)
 #define ACCUMULATE(sum) \
-	SCVTF(13, 13); \
+	SCVTF(13, 13);     \
 	FMUL0(14, 12, 14); \
 	WORD $(0x4E20CC00 | 14<<16 | 13<<5 | (16+sum)) /* fmla v(16+sum).4s, v13.4s, v14.4s */
 
 // One row's block: 16 codes, offset 16, scale 20.
 #define E2M1(x, sum) \
-	FMOVQ (x), F4; \
-	FMOVS 20(x), F14; \
-	VEOR V13.B16, V13.B16, V13.B16; \
-	DOT(4); \
+	FMOVQ (x), F4;                   \
+	FMOVS 20(x), F14;                \
+	VEOR  V13.B16, V13.B16, V13.B16; \
+	DOT(4);                          \
 	ACCUMULATE(sum)
 
 // One row's block: three planes of digits, the lowest first, offsets 48, scale 60.
 #define FIXED24(x, sum) \
-	FMOVQ 32(x), F4; \
-	FMOVQ 16(x), F5; \
-	FMOVQ (x), F6; \
-	FMOVS 60(x), F14; \
-	VEOR V13.B16, V13.B16, V13.B16; \
-	DOT(4); \
-	VSHL $8, V13.S4, V13.S4; \
-	DOT(5); \
-	VSHL $8, V13.S4, V13.S4; \
-	DOT(6); \
+	FMOVQ 32(x), F4;                 \
+	FMOVQ 16(x), F5;                 \
+	FMOVQ (x), F6;                   \
+	FMOVS 60(x), F14;                \
+	VEOR  V13.B16, V13.B16, V13.B16; \
+	DOT(4);                          \
+	VSHL  $8, V13.S4, V13.S4;        \
+	DOT(5);                          \
+	VSHL  $8, V13.S4, V13.S4;        \
+	DOT(6);                          \
 	ACCUMULATE(sum)
 
 // Four output rows from code byte c on.
 #define UNPACK(c, WIDEN, h) \
-	FMOVQ c(R7), F0; \
-	FMOVQ (64+c)(R7), F2; \
-	WIDEN(12, h); \
-	VUSHR $4, V0.B16, V1.B16; \
-	VUSHR $4, V2.B16, V3.B16; \
-	VAND V9.B16, V0.B16, V0.B16; \
-	VAND V9.B16, V2.B16, V2.B16; \
-	VTBL V0.B16, [V8.B16], V0.B16; \
-	VTBL V1.B16, [V8.B16], V1.B16; \
-	VTBL V2.B16, [V8.B16], V2.B16; \
-	VTBL V3.B16, [V8.B16], V3.B16
+	FMOVQ c(R7), F0;                \
+	FMOVQ (64+c)(R7), F2;           \
+	WIDEN(12, h);                   \
+	VUSHR $4, V0.B16, V1.B16;       \
+	VUSHR $4, V2.B16, V3.B16;       \
+	VAND  V9.B16, V0.B16, V0.B16;   \
+	VAND  V9.B16, V2.B16, V2.B16;   \
+	VTBL  V0.B16, [V8.B16], V0.B16; \
+	VTBL  V1.B16, [V8.B16], V1.B16; \
+	VTBL  V2.B16, [V8.B16], V2.B16; \
+	VTBL  V3.B16, [V8.B16], V3.B16
 
 // Four sums become outputs.
 #define FINISH(x, sum) \
 	FMUL0((16+sum), (16+sum), 14)
 
 #define NEXT(record) \
-	ADD $128, R7; \
-	ADD $record, R3; \
-	ADD $record, R4; \
-	ADD $record, R5; \
-	ADD $record, R6; \
-	SUBS $1, R9; \
-	BNE loop
+	ADD  $128, R7;    \
+	ADD  $record, R3; \
+	ADD  $record, R4; \
+	ADD  $record, R5; \
+	ADD  $record, R6; \
+	SUBS $1, R9;      \
+	BNE  loop
 
 // Rows beyond those asked for are never read: their pointers only count along.
 // a *nvfp4Args: w 0, scales 8, x 16, xStride 24, y 32, yStride 40, blocks 48, out 56.
 #define PRODUCT(ROWS, ROW, record) \
-	MOVD a+0(FP), R0; \
-	MOVD 32(R0), R1; \
-	MOVD 40(R0), R2; \
-	MOVD 16(R0), R3; \
-	MOVD 24(R0), R4; \
-	MOVD 0(R0), R7; \
-	MOVD 8(R0), R8; \
-	MOVD 48(R0), R9; \
-	ADD R4, R4, R6; \
-	ADD R3, R6, R5; \
-	ADD R4, R5, R6; \
-	ADD R3, R4, R4; \
-	MOVD $codeValues<>(SB), R10; \
-	FMOVQ (R10), F8; \
-	VMOVI $15, V9.B16; \
-	VEOR V16.B16, V16.B16, V16.B16; \
-	VEOR V17.B16, V17.B16, V17.B16; \
-	VEOR V18.B16, V18.B16, V18.B16; \
-	VEOR V19.B16, V19.B16, V19.B16; \
-	VEOR V20.B16, V20.B16, V20.B16; \
-	VEOR V21.B16, V21.B16, V21.B16; \
-	VEOR V22.B16, V22.B16, V22.B16; \
-	VEOR V23.B16, V23.B16, V23.B16; \
-	VEOR V24.B16, V24.B16, V24.B16; \
-	VEOR V25.B16, V25.B16, V25.B16; \
-	VEOR V26.B16, V26.B16, V26.B16; \
-	VEOR V27.B16, V27.B16, V27.B16; \
-	VEOR V28.B16, V28.B16, V28.B16; \
-	VEOR V29.B16, V29.B16, V29.B16; \
-	VEOR V30.B16, V30.B16, V30.B16; \
-	VEOR V31.B16, V31.B16, V31.B16; \
-	loop: \
-	VLD1.P 16(R8), [V11.B16]; \
-	VUSHLL $7, V11.B8, V10.H8; \
-	VUSHLL2 $7, V11.B16, V11.H8; \
-	UNPACK(0, FCVTL, 10); \
-	ROWS(ROW, 0); \
-	UNPACK(16, FCVTL2, 10); \
-	ROWS(ROW, 1); \
-	UNPACK(32, FCVTL, 11); \
-	ROWS(ROW, 2); \
-	UNPACK(48, FCVTL2, 11); \
-	ROWS(ROW, 3); \
-	NEXT(record); \
-	FMOVS 56(R0), F14; \
-	ROWS(FINISH, 0); \
-	ROWS(FINISH, 1); \
-	ROWS(FINISH, 2); \
+	MOVD    a+0(FP), R0;               \
+	MOVD    32(R0), R1;                \
+	MOVD    40(R0), R2;                \
+	MOVD    16(R0), R3;                \
+	MOVD    24(R0), R4;                \
+	MOVD    0(R0), R7;                 \
+	MOVD    8(R0), R8;                 \
+	MOVD    48(R0), R9;                \
+	ADD     R4, R4, R6;                \
+	ADD     R3, R6, R5;                \
+	ADD     R4, R5, R6;                \
+	ADD     R3, R4, R4;                \
+	MOVD    $codeValues<>(SB), R10;    \
+	FMOVQ   (R10), F8;                 \
+	VMOVI   $15, V9.B16;               \
+	VEOR    V16.B16, V16.B16, V16.B16; \
+	VEOR    V17.B16, V17.B16, V17.B16; \
+	VEOR    V18.B16, V18.B16, V18.B16; \
+	VEOR    V19.B16, V19.B16, V19.B16; \
+	VEOR    V20.B16, V20.B16, V20.B16; \
+	VEOR    V21.B16, V21.B16, V21.B16; \
+	VEOR    V22.B16, V22.B16, V22.B16; \
+	VEOR    V23.B16, V23.B16, V23.B16; \
+	VEOR    V24.B16, V24.B16, V24.B16; \
+	VEOR    V25.B16, V25.B16, V25.B16; \
+	VEOR    V26.B16, V26.B16, V26.B16; \
+	VEOR    V27.B16, V27.B16, V27.B16; \
+	VEOR    V28.B16, V28.B16, V28.B16; \
+	VEOR    V29.B16, V29.B16, V29.B16; \
+	VEOR    V30.B16, V30.B16, V30.B16; \
+	VEOR    V31.B16, V31.B16, V31.B16; \
+loop:                               \
+	VLD1.P  16(R8), [V11.B16];         \
+	VUSHLL  $7, V11.B8, V10.H8;        \
+	VUSHLL2 $7, V11.B16, V11.H8;       \
+	UNPACK(0, FCVTL, 10);              \
+	ROWS(ROW, 0);                      \
+	UNPACK(16, FCVTL2, 10);            \
+	ROWS(ROW, 1);                      \
+	UNPACK(32, FCVTL, 11);             \
+	ROWS(ROW, 2);                      \
+	UNPACK(48, FCVTL2, 11);            \
+	ROWS(ROW, 3);                      \
+	NEXT(record);                      \
+	FMOVS   56(R0), F14;               \
+	ROWS(FINISH, 0);                   \
+	ROWS(FINISH, 1);                   \
+	ROWS(FINISH, 2);                   \
 	ROWS(FINISH, 3)
 
 #define STORE(a, b, c, d) \

@@ -37,82 +37,82 @@ GLOBL nvfp4Plus12<>(SB), RODATA, $16
 
 // E2M1ROW adds one activation row's block to ACC.
 #define E2M1ROW(A, ACC) \
-	VPBROADCASTD 16 A, Z5; \
-	DOT16(0, A, Z5); \
-	VMULPS.BCST 20 A, Z4, Z6; \
-	VCVTDQ2PS Z5, Z5; \
-	VFMADD231PS Z6, Z5, ACC
+	VPBROADCASTD 16 A, Z5;     \
+	DOT16(0, A, Z5);           \
+	VMULPS.BCST  20 A, Z4, Z6; \
+	VCVTDQ2PS    Z5, Z5;       \
+	VFMADD231PS  Z6, Z5, ACC
 
 // FIXEDROW adds one activation row's block, three planes of digits, to ACC.
 #define FIXEDROW(A, ACC) \
-	VPXORD Z5, Z5, Z5; \
-	VPXORD Z6, Z6, Z6; \
-	VPBROADCASTD 48 A, Z7; \
-	DOT16(32, A, Z5); \
-	DOT16(16, A, Z6); \
-	DOT16(0, A, Z7); \
-	VPSLLD $16, Z5, Z5; \
-	VPSLLD $8, Z6, Z6; \
-	VPADDD Z6, Z5, Z5; \
-	VPADDD Z7, Z5, Z5; \
-	VMULPS.BCST 60 A, Z4, Z6; \
-	VCVTDQ2PS Z5, Z5; \
-	VFMADD231PS Z6, Z5, ACC
+	VPXORD       Z5, Z5, Z5;   \
+	VPXORD       Z6, Z6, Z6;   \
+	VPBROADCASTD 48 A, Z7;     \
+	DOT16(32, A, Z5);          \
+	DOT16(16, A, Z6);          \
+	DOT16(0, A, Z7);           \
+	VPSLLD       $16, Z5, Z5;  \
+	VPSLLD       $8, Z6, Z6;   \
+	VPADDD       Z6, Z5, Z5;   \
+	VPADDD       Z7, Z5, Z5;   \
+	VMULPS.BCST  60 A, Z4, Z6; \
+	VCVTDQ2PS    Z5, Z5;       \
+	VFMADD231PS  Z6, Z5, ACC
 
 // STOREROW writes ACC times the output scale in Z0 and steps to the next row.
 #define STOREROW(A, ACC) \
-	VMULPS Z0, ACC, ACC; \
-	VMOVUPS ACC, (DI); \
-	ADDQ R12, DI
+	VMULPS  Z0, ACC, ACC; \
+	VMOVUPS ACC, (DI);    \
+	ADDQ    R12, DI
 
 // DECODE reads a stored block.
 #define DECODE \
-	VPANDD (BX), Z29, Z0; \
-	VPSRLW $4, (BX), Z1; \
-	VPANDD 64(BX), Z29, Z2; \
-	VPSRLW $4, 64(BX), Z3; \
-	VPMOVZXBW (DX), Y4; \
-	VPANDD Z29, Z1, Z1; \
-	VPANDD Z29, Z3, Z3; \
-	VPSHUFB Z0, Z28, Z0; \
-	VPSHUFB Z1, Z28, Z1; \
-	VPSHUFB Z2, Z28, Z2; \
-	VPSHUFB Z3, Z28, Z3; \
-	VPSLLW $7, Y4, Y4; \
-	VCVTPH2PS Y4, Z4; \
-	PREFETCHT0 2048(BX); \
+	VPANDD     (BX), Z29, Z0;   \
+	VPSRLW     $4, (BX), Z1;    \
+	VPANDD     64(BX), Z29, Z2; \
+	VPSRLW     $4, 64(BX), Z3;  \
+	VPMOVZXBW  (DX), Y4;        \
+	VPANDD     Z29, Z1, Z1;     \
+	VPANDD     Z29, Z3, Z3;     \
+	VPSHUFB    Z0, Z28, Z0;     \
+	VPSHUFB    Z1, Z28, Z1;     \
+	VPSHUFB    Z2, Z28, Z2;     \
+	VPSHUFB    Z3, Z28, Z3;     \
+	VPSLLW     $7, Y4, Y4;      \
+	VCVTPH2PS  Y4, Z4;          \
+	PREFETCHT0 2048(BX);        \
 	PREFETCHT0 2112(BX)
 
 #define PANEL(ROWS, ROW, BYTES) \
-	MOVQ a+0(FP), AX; \
-	MOVQ ARG_W(AX), BX; \
-	MOVQ ARG_SCALES(AX), DX; \
-	MOVQ ARG_X(AX), SI; \
-	MOVQ ARG_XSTRIDE(AX), R8; \
-	MOVQ ARG_Y(AX), DI; \
-	MOVQ ARG_YSTRIDE(AX), R12; \
-	MOVQ ARG_BLOCKS(AX), CX; \
-	LEAQ (R8)(R8*2), R9; \
-	LEAQ (SI)(R8*4), R10; \
-	LEAQ (SI)(R8*8), R11; \
+	MOVQ            a+0(FP), AX;            \
+	MOVQ            ARG_W(AX), BX;          \
+	MOVQ            ARG_SCALES(AX), DX;     \
+	MOVQ            ARG_X(AX), SI;          \
+	MOVQ            ARG_XSTRIDE(AX), R8;    \
+	MOVQ            ARG_Y(AX), DI;          \
+	MOVQ            ARG_YSTRIDE(AX), R12;   \
+	MOVQ            ARG_BLOCKS(AX), CX;     \
+	LEAQ            (R8)(R8*2), R9;         \
+	LEAQ            (SI)(R8*4), R10;        \
+	LEAQ            (SI)(R8*8), R11;        \
 	VBROADCASTI32X4 nvfp4Plus12<>(SB), Z28; \
-	MOVL $0x0F0F0F0F, R13; \
-	VPBROADCASTD R13, Z29; \
-	ROWS(ZERO); \
-	PCALIGN $32; \
-	loop: \
-	DECODE; \
-	ROWS(ROW); \
-	ADDQ $128, BX; \
-	ADDQ $16, DX; \
-	ADDQ $BYTES, SI; \
-	ADDQ $BYTES, R10; \
-	ADDQ $BYTES, R11; \
-	DECQ CX; \
-	JNZ loop; \
-	VBROADCASTSS ARG_OUT(AX), Z0; \
-	ROWS(STOREROW); \
-	VZEROUPPER; \
+	MOVL            $0x0F0F0F0F, R13;       \
+	VPBROADCASTD    R13, Z29;               \
+	ROWS(ZERO);                             \
+	PCALIGN         $32;                    \
+loop:                                    \
+	DECODE;                                 \
+	ROWS(ROW);                              \
+	ADDQ            $128, BX;               \
+	ADDQ            $16, DX;                \
+	ADDQ            $BYTES, SI;             \
+	ADDQ            $BYTES, R10;            \
+	ADDQ            $BYTES, R11;            \
+	DECQ            CX;                     \
+	JNZ             loop;                   \
+	VBROADCASTSS    ARG_OUT(AX), Z0;        \
+	ROWS(STOREROW);                         \
+	VZEROUPPER;                             \
 	RET
 
 // func e2m1Rows1AVX512(a *nvfp4Args)
