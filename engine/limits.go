@@ -12,6 +12,8 @@ const (
 	maxStopBytes = 4096
 	// maxLogitBias entries of a request: a vocabulary's worth would make sampling slower than the model.
 	maxLogitBias = 1024
+	// maxKwargsDepth of nested template variables: as deep as the deepest schema that is accepted.
+	maxKwargsDepth = 64
 	// memoBytes of remembered token ids: some hundred agent conversations.
 	memoBytes = 64 << 20
 	// logProgressEvery while loading: enough for people who watch a log.

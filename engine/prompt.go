@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"hearth/engine/chat"
+	"hearth/engine/chat/jinja"
 	"hearth/engine/sampling"
 )
 
@@ -73,7 +75,7 @@ var errCancelled = &RequestError{Kind: Cancelled, Message: "the request was canc
 
 // prompt renders a conversation and encodes it. Strings of added tokens in what people and tools wrote stay text.
 func (e *Engine) prompt(req *Request) (ids []int32, rendered string, err error) {
-	in, err := chat.Normalize(req.Messages, req.Tools, req.TemplateKwargs, e.tok)
+	in, err := e.input(req)
 	if err == nil {
 		rendered, err = e.template.Render(in)
 	}
@@ -89,6 +91,25 @@ func (e *Engine) prompt(req *Request) (ids []int32, rendered string, err error) 
 		return nil, "", &RequestError{Kind: Invalid, Param: "messages", Message: err.Error()}
 	}
 	return e.memo.EncodeIn(req.Namespace, nil, e.tok, rendered), rendered, nil
+}
+
+// input is what the template takes: the normalised conversation and the request's template variables.
+func (e *Engine) input(req *Request) (chat.Input, error) {
+	c, err := chat.Normalize(req.Messages, req.Tools, e.tok)
+	if err != nil {
+		return chat.Input{}, err
+	}
+	in := chat.Input{Messages: c.Messages, Tools: c.Tools, AddGenerationPrompt: true, Continue: c.Continue}
+	if len(bytes.TrimSpace(req.TemplateKwargs)) == 0 {
+		return in, nil
+	}
+	v, err := jinja.ParseJSON(req.TemplateKwargs, maxKwargsDepth)
+	m, ok := v.(*jinja.Map)
+	if err != nil || !ok && v != nil {
+		return in, &chat.ParamError{Param: "chat_template_kwargs", Message: "must be a JSON object"}
+	}
+	in.Kwargs = m
+	return in, nil
 }
 
 // room is how many tokens the reply may have.

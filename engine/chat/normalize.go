@@ -1,20 +1,22 @@
 package chat
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
-	"unicode"
 
 	"hearth/engine/chat/jinja"
 )
 
-// Escaper swaps the texts of added tokens for marks, so that what people and tools wrote stays text in the prompt.
-type Escaper interface{ Escape(string) string }
+// Escaper keeps text from being read as control: it replaces the strings of added tokens by marks of its own, which the
+// tokenizer later encodes as the plain text they stand for. It must not change white space.
+type Escaper interface {
+	Escape(string) string
+}
 
-// ParamError is a conversation that cannot be rendered, with the path of the field at fault.
+// ParamError is a request that cannot be normalised. Param is the path of the field, such as
+// messages[3].tool_calls[0].function.arguments.
 type ParamError struct {
 	Param   string
 	Message string
@@ -22,318 +24,313 @@ type ParamError struct {
 
 func (e *ParamError) Error() string { return e.Param + ": " + e.Message }
 
-func paramf(param, format string, args ...any) error {
-	return &ParamError{param, fmt.Sprintf(format, args...)}
+// Conversation is a normalised one, as a template takes it.
+type Conversation struct {
+	Messages *jinja.List
+	Tools    *jinja.List
+	Continue bool // the last message is an assistant's, to be continued
 }
 
-// continued ends the last message while it is rendered, when the model is to continue it: Render cuts there.
-const continued = "\U0010FFFE"
-
-// Normalize turns a conversation into what a template takes:
-//
-//   - developer is system; leading system messages are one; a later one goes in front of the user message that directly
-//     follows it, else behind the message before it, so that no earlier turn moves.
-//   - Reasoning is split off an assistant's content at </think>.
-//   - Tool results follow the order of the calls they answer.
-//   - Arguments are objects; text of none is none.
-//   - A last message of the assistant is continued.
-//
-// Then all text from outside is escaped. kwargs is a JSON object of template variables, or nil. Errors are *ParamError.
-func Normalize(messages []Message, tools []Tool, kwargs []byte, esc Escaper) (Input, error) {
-	n := normalizer{esc: esc}
-	in := Input{Messages: &jinja.List{}, AddGenerationPrompt: true}
-	turns, err := n.turns(messages)
-	if err != nil {
-		return Input{}, err
-	}
-	for i := range turns {
-		if i == len(turns)-1 && turns[i].role == "assistant" {
-			if len(turns[i].calls) > 0 || turns[i].hasCalls {
-				return Input{}, paramf(turns[i].path+".tool_calls", "the last message is to be continued, and one with tool calls cannot be")
-			}
-			in.AddGenerationPrompt, in.Continue = false, true
-		}
-		in.Messages.Items = append(in.Messages.Items, n.render(&turns[i], in.Continue))
-	}
-	if in.Tools, err = n.tools(tools); err != nil {
-		return Input{}, err
-	}
-	if len(bytes.TrimSpace(kwargs)) > 0 {
-		v, err := jinja.ParseJSON(kwargs, maxJSONDepth)
-		m, ok := v.(*jinja.Map)
-		if err != nil || !ok && v != nil {
-			return Input{}, paramf("chat_template_kwargs", "must be a JSON object")
-		}
-		in.Kwargs = m
-	}
-	return in, nil
-}
-
-type normalizer struct{ esc Escaper }
-
-// turn is a message on its way.
+// turn is a message on its way through normalisation.
 type turn struct {
-	path      string
 	role      string
 	text      string
 	reasoning *string
-	calls     []historyCall
-	hasCalls  bool // calls that were cut off are text by now
-	answers   string
+	calls     []pastCall
+	answers   string // of a tool result: the call's id
 }
 
-type historyCall struct {
-	id, name string
-	args     *jinja.Map // nil: none
+type pastCall struct {
+	id, name  string
+	arguments *jinja.Map
 }
 
-// turns does all that needs the messages side by side.
-func (n *normalizer) turns(messages []Message) ([]turn, error) {
-	var turns []turn
-	var waiting []string // system texts for the user message that follows
+// Normalize brings a conversation into the form that published templates accept, so that their own errors only say what
+// the caller did wrong: developers become system, leading system messages are merged, later ones go to the neighbouring
+// message, thinking is split off old answers, results of tools stand in the order of their calls, arguments are objects.
+// Then every text goes through esc (nil: as it is), so that it stays text. Errors are *ParamError.
+//
+// The rendering of a message depends on later ones in two cases only: a system message at the end moves when a user
+// message follows it, and templates drop the reasoning of turns before the last question.
+func Normalize(messages []Message, tools []Tool, esc Escaper) (*Conversation, error) {
+	turns := make([]turn, 0, len(messages))
 	for i := range messages {
-		t, err := n.turn(&messages[i], fmt.Sprintf("messages[%d]", i))
+		t, err := newTurn(&messages[i], fmt.Sprintf("messages[%d]", i))
 		if err != nil {
 			return nil, err
 		}
-		if t.role == "system" {
-			if len(turns) == 0 {
-				turns = append(turns, t)
-			} else if len(turns) == 1 && turns[0].role == "system" {
-				turns[0].text = joinTexts(turns[0].text, t.text)
-			} else {
-				waiting = append(waiting, t.text)
-			}
-			continue
-		}
-		if len(waiting) > 0 {
-			note := joinTexts(waiting...)
-			if last := &turns[len(turns)-1]; t.role == "user" {
-				t.text = joinTexts(note, t.text)
-			} else {
-				last.text = joinTexts(last.text, note)
-			}
-			waiting = nil
-		}
 		turns = append(turns, t)
 	}
-	if len(waiting) > 0 {
-		last := &turns[len(turns)-1]
-		last.text = joinTexts(last.text, joinTexts(waiting...))
+	c := &Conversation{Messages: jinja.NewList()}
+	if n := len(messages); n > 0 && messages[n-1].Role == "assistant" {
+		if len(messages[n-1].ToolCalls) > 0 {
+			return nil, &ParamError{fmt.Sprintf("messages[%d].tool_calls", n-1), "an assistant message with tool calls cannot be continued: add the results of the calls"}
+		}
+		c.Continue = true
 	}
+	turns = placeSystem(turns)
 	orderResults(turns)
-	return turns, nil
+	e := escape{esc}
+	for i := range turns {
+		c.Messages.Items = append(c.Messages.Items, e.turn(&turns[i]))
+	}
+	var err error
+	c.Tools, err = e.tools(tools)
+	return c, err
 }
 
-// joinTexts joins by a blank line; empty texts leave none.
-func joinTexts(texts ...string) string {
-	return strings.Join(slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return s == "" }), "\n\n")
-}
-
-func (n *normalizer) turn(m *Message, path string) (turn, error) {
-	t := turn{path: path, role: m.Role, reasoning: m.Reasoning, answers: m.ToolCallID}
+func newTurn(m *Message, path string) (turn, error) {
+	t := turn{role: m.Role}
 	switch m.Role {
 	case "developer":
 		t.role = "system"
 	case "system", "user", "assistant", "tool":
 	default:
-		return t, paramf(path+".role", "unknown role %q: want system, developer, user, assistant or tool", m.Role)
+		return t, &ParamError{path + ".role", fmt.Sprintf("unknown role %q: use system, developer, user, assistant or tool", m.Role)}
+	}
+	var err error
+	if t.text, err = textOf(m.Parts, path); err != nil {
+		return t, err
+	}
+	switch t.role {
+	case "tool":
+		t.answers = m.ToolCallID
+	case "assistant":
+		t.reasoning = m.Reasoning
+		if t.reasoning == nil {
+			t.splitReasoning()
+		}
+		return t, t.readCalls(m.ToolCalls, path)
+	}
+	return t, nil
+}
+
+func textOf(parts []Part, path string) (string, error) {
+	if len(parts) == 1 && parts[0].Type == "text" {
+		return parts[0].Text, nil
 	}
 	var text strings.Builder
-	for i, p := range m.Parts {
+	for j, p := range parts {
 		if p.Type != "text" {
-			return t, paramf(fmt.Sprintf("%s.content[%d]", path, i), "content of type %q is not supported: this model reads text", p.Type)
+			return "", &ParamError{fmt.Sprintf("%s.content[%d]", path, j), fmt.Sprintf("content of type %q is not supported: this model reads text only", p.Type)}
 		}
 		text.WriteString(p.Text)
 	}
-	t.text = text.String()
-	if t.role != "assistant" {
-		t.reasoning = nil
-		return t, nil
-	}
-	if t.reasoning == nil {
-		t.reasoning, t.text = splitThinking(t.text)
-	}
-	return t, n.calls(&t, m.ToolCalls)
+	return text.String(), nil
 }
 
-// splitThinking takes reasoning out of content that holds </think>, as the published template does.
-func splitThinking(text string) (reasoning *string, content string) {
-	before, _, found := strings.Cut(text, tagThinkEnd)
-	if !found {
-		return nil, text
+// splitReasoning takes the reasoning out of an answer that carries it between think tags: what is before the first
+// </think>, from the last <think> in it on; the content is what is behind the last </think>.
+func (t *turn) splitReasoning() {
+	text := jinja.Strip(t.text)
+	first := strings.Index(text, tagThinkEnd)
+	if first < 0 {
+		return
 	}
-	before = strings.TrimRight(before, "\n")
-	if at := strings.LastIndex(before, tagThink); at >= 0 {
-		before = before[at+len(tagThink):]
+	reasoning := strings.TrimRight(text[:first], "\n")
+	if i := strings.LastIndex(reasoning, tagThink); i >= 0 {
+		reasoning = reasoning[i+len(tagThink):]
 	}
-	before = strings.TrimLeft(before, "\n")
-	content = strings.TrimLeft(text[strings.LastIndex(text, tagThinkEnd)+len(tagThinkEnd):], "\n")
-	return &before, content
+	reasoning = strings.TrimLeft(reasoning, "\n")
+	t.reasoning = &reasoning
+	t.text = strings.TrimLeft(text[strings.LastIndex(text, tagThinkEnd)+len(tagThinkEnd):], "\n")
 }
 
-// calls reads the arguments of an assistant's calls. A call whose arguments end too early was cut off when it was made: it
-// is kept as text.
-func (n *normalizer) calls(t *turn, calls []ToolCall) error {
-	for i, c := range calls {
-		path := fmt.Sprintf("%s.tool_calls[%d].function", t.path, i)
+// readCalls parses the calls' arguments. A call whose arguments were cut off, as an answer that reached its limit leaves
+// them, becomes plain text behind the content.
+func (t *turn) readCalls(calls []ToolCall, path string) error {
+	for j, c := range calls {
+		at := fmt.Sprintf("%s.tool_calls[%d].function", path, j)
 		if c.Name == "" {
-			return paramf(path+".name", "a call needs the name of its function")
+			return &ParamError{at + ".name", "a tool call needs the name of its function"}
 		}
-		args := strings.TrimSpace(c.Arguments)
-		t.hasCalls = true
-		if args == "" || args == "null" {
-			t.calls = append(t.calls, historyCall{id: c.ID, name: c.Name})
-			continue
-		}
-		v, err := jinja.ParseJSON([]byte(args), maxJSONDepth)
+		arguments, err := parseArguments(c.Arguments)
 		var syntax *jinja.SyntaxError
-		if errors.As(err, &syntax) && syntax.Offset >= len(args) {
-			t.text = joinTexts(t.text, tagToolCall+"\n"+tagFunction+c.Name+">\n"+c.Arguments)
-			continue
-		}
-		m, ok := v.(*jinja.Map)
-		if err != nil || !ok {
-			why := "not an object"
-			if err != nil {
-				why = err.Error()
+		switch {
+		case errors.As(err, &syntax) && syntax.AtEnd && strings.HasPrefix(strings.TrimLeft(c.Arguments, asciiSpace), "{"):
+			if t.text != "" {
+				t.text += "\n\n"
 			}
-			return paramf(path+".arguments", "arguments must be the JSON text of an object: %s", why)
+			t.text += tagToolCall + "\n" + tagFunction + c.Name + ">\n" + c.Arguments
+		case err != nil:
+			return &ParamError{at + ".arguments", "must be a JSON object: " + err.Error()}
+		default:
+			t.calls = append(t.calls, pastCall{c.ID, c.Name, arguments})
 		}
-		t.calls = append(t.calls, historyCall{id: c.ID, name: c.Name, args: m})
 	}
 	return nil
 }
 
-// orderResults puts each run of tool results into the order of the calls they answer; those that answer none keep their
-// place.
-func orderResults(turns []turn) {
+func parseArguments(text string) (*jinja.Map, error) {
+	text = strings.Trim(text, asciiSpace)
+	if text == "" {
+		return jinja.NewMap(0), nil
+	}
+	v, err := jinja.ParseJSON([]byte(text), maxJSONDepth)
+	if err != nil {
+		return nil, err
+	}
+	switch v := v.(type) {
+	case nil:
+		return jinja.NewMap(0), nil
+	case *jinja.Map:
+		return v, nil
+	}
+	return nil, errors.New("it is another kind of value")
+}
+
+// placeSystem merges leading system messages, and puts a later one in front of the user message directly behind it, else
+// behind the message before it. It never moves to the front, which would make a cached prefix useless.
+func placeSystem(turns []turn) []turn {
+	out := turns[:0:0]
 	for i := 0; i < len(turns); i++ {
-		if turns[i].role != "assistant" || len(turns[i].calls) == 0 {
+		if turns[i].role != "system" {
+			out = append(out, turns[i])
 			continue
 		}
-		rank := map[string]int{}
-		for j, c := range turns[i].calls {
-			if _, twice := rank[c.id]; !twice && c.id != "" {
-				rank[c.id] = j
+		run := i
+		var texts []string
+		for ; run < len(turns) && turns[run].role == "system"; run++ {
+			if jinja.Strip(turns[run].text) != "" {
+				texts = append(texts, turns[run].text)
 			}
 		}
-		var places []int
-		var known []turn
-		for j := i + 1; j < len(turns) && turns[j].role == "tool"; j++ {
-			if _, ok := rank[turns[j].answers]; ok {
-				places, known = append(places, j), append(known, turns[j])
-			}
-		}
-		slices.SortStableFunc(known, func(a, b turn) int { return rank[a.answers] - rank[b.answers] })
-		for k, j := range places {
-			turns[j] = known[k]
-		}
-	}
-}
-
-// render makes the template's message, escaped. open leaves its content for the model to continue.
-func (n *normalizer) render(t *turn, open bool) *jinja.Map {
-	m := jinja.NewMap(4)
-	m.Set("role", t.role)
-	content := n.content(t)
-	if open {
-		content += continued
-	}
-	m.Set("content", content)
-	if t.reasoning != nil {
-		m.Set("reasoning_content", n.esc.Escape(*t.reasoning))
-	}
-	if len(t.calls) == 0 {
-		return m
-	}
-	list := &jinja.List{}
-	for _, c := range t.calls {
-		f := jinja.NewMap(2)
-		f.Set("name", n.esc.Escape(c.name))
-		args := jinja.NewMap(0)
-		if c.args != nil {
-			args = n.escape(c.args).(*jinja.Map)
-		}
-		f.Set("arguments", args)
-		o := jinja.NewMap(2)
-		o.Set("type", "function")
-		o.Set("function", f)
-		list.Items = append(list.Items, o)
-	}
-	m.Set("tool_calls", list)
-	return m
-}
-
-// content escapes a turn's text. A user's message that is a wrapped tool result keeps its wrapping, which templates look
-// for.
-func (n *normalizer) content(t *turn) string {
-	if t.role == "user" {
-		trimmed := strings.TrimFunc(t.text, isStripped)
-		if inner, ok := strings.CutPrefix(trimmed, tagToolResponse); ok {
-			if inner, ok = strings.CutSuffix(inner, tagToolResponseEnd); ok {
-				return tagToolResponse + n.esc.Escape(inner) + tagToolResponseEnd
-			}
-		}
-	}
-	return n.esc.Escape(t.text)
-}
-
-// isStripped tells what Python's str.strip takes off.
-func isStripped(r rune) bool { return r >= 0x1C && r <= 0x1F || unicode.IsSpace(r) }
-
-// tools parses and escapes the declared tools. The names of their own fields stay as they are, since templates may ask for
-// them; all below the schema is the client's.
-func (n *normalizer) tools(tools []Tool) (*jinja.List, error) {
-	if len(tools) == 0 {
-		return nil, nil
-	}
-	list := &jinja.List{}
-	for i, t := range tools {
-		v, err := jinja.ParseJSON(t.Raw, maxJSONDepth)
-		m, ok := v.(*jinja.Map)
-		if err != nil || !ok {
-			return nil, paramf(fmt.Sprintf("tools[%d]", i), "a tool must be a JSON object")
-		}
-		list.Items = append(list.Items, n.tool(m))
-	}
-	return list, nil
-}
-
-func (n *normalizer) tool(m *jinja.Map) *jinja.Map {
-	out := jinja.NewMap(m.Len())
-	for i := range m.Len() {
-		key, v := m.At(i)
-		switch inner, isMap := v.(*jinja.Map); {
-		case key == "type":
-			out.Set(key, v)
-		case key == "function" && isMap:
-			out.Set(key, n.tool(inner))
+		text := strings.Join(texts, "\n\n")
+		switch {
+		case i == 0:
+			out = append(out, turn{role: "system", text: text})
+		case text == "":
+		case run < len(turns) && turns[run].role == "user":
+			turns[run].text = text + "\n\n" + turns[run].text
 		default:
-			out.Set(key, n.escape(v))
+			last := &out[len(out)-1]
+			if last.text != "" {
+				text = last.text + "\n\n" + text
+			}
+			last.text = text
 		}
+		i = run - 1
 	}
 	return out
 }
 
-// escape escapes all strings and keys of a value.
-func (n *normalizer) escape(v jinja.Value) jinja.Value {
+// orderResults puts the results behind an assistant's turn into the order of its calls. Results of unknown calls keep
+// their places.
+func orderResults(turns []turn) {
+	for i := range turns {
+		if len(turns[i].calls) < 2 {
+			continue
+		}
+		rank := map[string]int{}
+		for j, c := range turns[i].calls {
+			if _, taken := rank[c.id]; !taken && c.id != "" {
+				rank[c.id] = j
+			}
+		}
+		var places []int
+		var results []turn
+		for j := i + 1; j < len(turns) && turns[j].role == "tool"; j++ {
+			if _, known := rank[turns[j].answers]; known {
+				places, results = append(places, j), append(results, turns[j])
+			}
+		}
+		sort.SliceStable(results, func(a, b int) bool { return rank[results[a].answers] < rank[results[b].answers] })
+		for k, j := range places {
+			turns[j] = results[k]
+		}
+	}
+}
+
+// escape applies an Escaper to everything that reaches the prompt.
+type escape struct{ by Escaper }
+
+func (e escape) text(s string) string {
+	if e.by == nil {
+		return s
+	}
+	return e.by.Escape(s)
+}
+
+const (
+	tagToolResponse    = "<tool_response>"
+	tagToolResponseEnd = "</tool_response>"
+)
+
+func (e escape) turn(t *turn) *jinja.Map {
+	m := jinja.NewMap(4)
+	m.Set("role", t.role)
+	content := e.text(t.text)
+	if t.role == "user" {
+		content = e.userText(t.text)
+	}
+	m.Set("content", content)
+	if t.reasoning != nil {
+		m.Set("reasoning_content", e.text(*t.reasoning))
+	}
+	if len(t.calls) == 0 {
+		return m
+	}
+	calls := jinja.NewList()
+	for _, c := range t.calls {
+		function := jinja.NewMap(2)
+		function.Set("name", e.text(c.name))
+		function.Set("arguments", e.tree(c.arguments))
+		call := jinja.NewMap(3)
+		if c.id != "" {
+			call.Set("id", c.id)
+		}
+		call.Set("type", "function")
+		call.Set("function", function)
+		calls.Items = append(calls.Items, call)
+	}
+	m.Set("tool_calls", calls)
+	return m
+}
+
+// userText leaves the tags of a user message that is a wrapped result of a tool, by which templates know it as one.
+func (e escape) userText(s string) string {
+	text := jinja.Strip(s)
+	inner, open := strings.CutPrefix(text, tagToolResponse)
+	inner, closed := strings.CutSuffix(inner, tagToolResponseEnd)
+	if open && closed {
+		return tagToolResponse + e.text(inner) + tagToolResponseEnd
+	}
+	return e.text(s)
+}
+
+// tree escapes all keys and strings of a JSON tree, into a copy.
+func (e escape) tree(v jinja.Value) jinja.Value {
+	if e.by == nil {
+		return v
+	}
 	switch v := v.(type) {
 	case string:
-		return n.esc.Escape(v)
+		return e.text(v)
 	case *jinja.List:
-		out := &jinja.List{Items: make([]jinja.Value, len(v.Items))}
-		for i, x := range v.Items {
-			out.Items[i] = n.escape(x)
+		out := jinja.NewList(make([]jinja.Value, len(v.Items))...)
+		for i, item := range v.Items {
+			out.Items[i] = e.tree(item)
 		}
 		return out
 	case *jinja.Map:
 		out := jinja.NewMap(v.Len())
 		for i := range v.Len() {
-			key, x := v.At(i)
-			out.Set(n.esc.Escape(key), n.escape(x))
+			key, item := v.At(i)
+			out.Set(e.text(key), e.tree(item))
 		}
 		return out
 	}
 	return v
+}
+
+func (e escape) tools(tools []Tool) (*jinja.List, error) {
+	out := jinja.NewList()
+	for i, t := range tools {
+		v, err := jinja.ParseJSON(t.Raw, maxJSONDepth)
+		if err != nil {
+			return nil, &ParamError{fmt.Sprintf("tools[%d]", i), "is not JSON: " + err.Error()}
+		}
+		out.Items = append(out.Items, e.tree(v))
+	}
+	return out, nil
 }

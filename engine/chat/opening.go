@@ -7,16 +7,14 @@ import (
 )
 
 const (
-	tagThink           = "<think>"
-	tagThinkEnd        = "</think>"
-	tagToolResponse    = "<tool_response>"
-	tagToolResponseEnd = "</tool_response>"
-	tagToolCall        = "<tool_call>"
-	tagToolCallEnd     = "</tool_call>"
-	tagFunction        = "<function="
-	tagFunctionEnd     = "</function>"
-	tagParameter       = "<parameter="
-	tagParameterEnd    = "</parameter>"
+	tagThink        = "<think>"
+	tagThinkEnd     = "</think>"
+	tagToolCall     = "<tool_call>"
+	tagToolCallEnd  = "</tool_call>"
+	tagFunction     = "<function="
+	tagFunctionEnd  = "</function>"
+	tagParameter    = "<parameter="
+	tagParameterEnd = "</parameter>"
 )
 
 // verdict is what can be said about whether a text begins with something.

@@ -3,6 +3,7 @@ package chat
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hearth/engine/chat/jinja"
@@ -40,12 +41,15 @@ type Input struct {
 	Messages            *jinja.List
 	Tools               *jinja.List // nil or empty: none
 	AddGenerationPrompt bool
-	Continue            bool       // the last message is the model's to continue; its content ends in a mark, where the prompt is cut
+	Continue            bool       // the last message is an assistant's and is to go on: neither prompt nor end of turn follow
 	Kwargs              *jinja.Map // further template variables, such as enable_thinking; may be nil
 }
 
 // Render renders the prompt. Kwargs cannot replace the conversation. Errors are *TemplateError.
 func (t *Template) Render(in Input) (string, error) {
+	if in.Continue {
+		return t.renderOpen(in)
+	}
 	vars := make([]jinja.Var, 0, 8)
 	if in.Kwargs != nil {
 		for i := range in.Kwargs.Len() {
@@ -65,14 +69,51 @@ func (t *Template) Render(in Input) (string, error) {
 	if err != nil {
 		return "", templateError(err)
 	}
-	if in.Continue {
-		at := strings.LastIndex(text, continued)
-		if at < 0 {
-			return "", &TemplateError{Message: "this template does not let the model continue a message of its own: end the conversation with a user message"}
-		}
-		text = text[:at]
-	}
 	return text, nil
+}
+
+// continued stands for the last message's content when the end of its turn is looked for. Noncharacters, so that no
+// template treats them as space or markup.
+const continued = "\ufdd0\ufdd1"
+
+// renderOpen renders a conversation whose last turn goes on. What the template puts behind the content is found by
+// rendering the turn with a mark for its content; it is cut off the real rendering.
+func (t *Template) renderOpen(in Input) (string, error) {
+	in.Continue, in.AddGenerationPrompt = false, false
+	refused := &TemplateError{Message: "The chat template does not allow the last message to be continued."}
+	if in.Messages == nil || len(in.Messages.Items) == 0 {
+		return t.Render(in)
+	}
+	text, err := t.Render(in)
+	if err != nil {
+		return "", err
+	}
+	items := slices.Clone(in.Messages.Items)
+	last, ok := items[len(items)-1].(*jinja.Map)
+	if !ok {
+		return "", refused
+	}
+	content, _ := last.Get("content")
+	marked := jinja.NewMap(last.Len())
+	for i := range last.Len() {
+		marked.Set(last.At(i))
+	}
+	marked.Set("content", continued)
+	items[len(items)-1] = marked
+	in.Messages = jinja.NewList(items...)
+	probe, err := t.Render(in)
+	if err != nil {
+		return "", err
+	}
+	at := strings.LastIndex(probe, continued)
+	if at < 0 {
+		return "", refused
+	}
+	open, ok := strings.CutSuffix(text, probe[at+len(continued):])
+	if s, isText := content.(string); !ok || isText && !strings.HasSuffix(open, jinja.Strip(s)) {
+		return "", refused
+	}
+	return open, nil
 }
 
 func templateError(err error) error {

@@ -124,7 +124,7 @@ func tojsonFilter(r *run, v Value, a args) (Value, error) {
 			return nil, err
 		}
 	}
-	out, err := style.append(nil, v, 0)
+	out, err := style.dump(nil, v)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func itemsFilter(r *run, v Value, _ args) (Value, error) {
 	case Undefined:
 		return NewList(), nil
 	}
-	return nil, errors.New("items wants a mapping")
+	return nil, &Error{Message: "TypeError: Can only get item pairs from a mapping."}
 }
 
 func sortedByKey(m *Map) *Map {
@@ -421,7 +421,7 @@ func mapFilter(r *run, v Value, a args) (Value, error) {
 		}
 		ok := false
 		if apply, ok = filterByName(name); !ok {
-			return nil, fmt.Errorf("no filter is named '%s'", name)
+			return nil, &Error{Message: "No filter named '" + name + "'."}
 		}
 		a.list = a.list[1:]
 	}
@@ -463,7 +463,7 @@ func pickFilter(keep, byAttribute bool) filter {
 			name := str(a.list[0])
 			ok := false
 			if check, ok = testByName(name); !ok {
-				return nil, fmt.Errorf("no test is named '%s'", name)
+				return nil, &Error{Message: "No test named '" + name + "'."}
 			}
 			a.list = a.list[1:]
 		}

@@ -1,6 +1,8 @@
 package jinja
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -13,6 +15,7 @@ import (
 type SyntaxError struct {
 	Offset int // bytes before the offending one
 	What   string
+	AtEnd  bool // the text is the beginning of a JSON text that was cut off
 }
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.What, e.Offset) }
@@ -38,7 +41,7 @@ type jsonParser struct {
 	depthLeft int
 }
 
-func (p *jsonParser) fail(what string) error { return &SyntaxError{p.at, what} }
+func (p *jsonParser) fail(what string) error { return &SyntaxError{p.at, what, p.at >= len(p.text)} }
 
 func (p *jsonParser) space() {
 	for p.at < len(p.text) {
@@ -77,7 +80,9 @@ func (p *jsonParser) value() (Value, error) {
 	case p.word("null"):
 		return nil, nil
 	}
-	if p.at >= len(p.text) {
+	rest := string(p.text[p.at:min(len(p.text), p.at+5)])
+	if strings.HasPrefix("true", rest) || strings.HasPrefix("false", rest) || strings.HasPrefix("null", rest) {
+		p.at = len(p.text)
 		return nil, p.fail("unexpected end")
 	}
 	return nil, p.fail("expected a value")
@@ -216,6 +221,7 @@ func (p *jsonParser) escaped(start int) (string, error) {
 
 func (p *jsonParser) escape() (rune, error) {
 	if p.at+1 >= len(p.text) {
+		p.at = len(p.text)
 		return 0, p.fail("string without an end")
 	}
 	c := p.text[p.at+1]
@@ -233,6 +239,9 @@ func (p *jsonParser) escape() (rune, error) {
 func (p *jsonParser) unicode() (rune, error) {
 	r, ok := p.hex4()
 	if !ok {
+		if len(p.text)-p.at < 6 && !bytes.ContainsRune(p.text[p.at:], '"') {
+			p.at = len(p.text)
+		}
 		return 0, p.fail(`\u needs four hexadecimal digits`)
 	}
 	p.at += 6
@@ -273,7 +282,11 @@ func (p *jsonParser) number() (Value, error) {
 		p.at++
 	}
 	whole := p.digits()
-	if whole == 0 || whole > 1 && p.text[p.at-whole] == '0' {
+	if whole > 1 && p.text[p.at-whole] == '0' {
+		p.at = start
+		return nil, p.fail("number with a leading zero")
+	}
+	if whole == 0 {
 		return nil, p.fail("malformed number")
 	}
 	isInt := true
@@ -326,9 +339,15 @@ var plainJSON = jsonStyle{item: ", ", key: ": "}
 
 // AppendJSON appends v as Python's json.dumps(v, ensure_ascii=False) writes it: ", " and ": ", keys in order, floats as
 // repr, nothing escaped but quotes, backslashes and control characters.
-func AppendJSON(out []byte, v Value) ([]byte, error) { return plainJSON.append(out, v, 0) }
+func AppendJSON(out []byte, v Value) ([]byte, error) { return plainJSON.dump(out, v) }
 
-func (s *jsonStyle) append(out []byte, v Value, depth int) ([]byte, error) {
+func (s *jsonStyle) dump(out []byte, v Value) ([]byte, error) { return s.append(out, v, &walk{}) }
+
+func (s *jsonStyle) append(out []byte, v Value, w *walk) ([]byte, error) {
+	defer w.leave()
+	if !w.enter() || len(out) > maxTextBytes {
+		return nil, errors.New("a value is too deep or too large to be written as JSON")
+	}
 	switch v := v.(type) {
 	case nil:
 		return append(out, "null"...), nil
@@ -343,9 +362,9 @@ func (s *jsonStyle) append(out []byte, v Value, depth int) ([]byte, error) {
 	case string:
 		return s.appendString(out, v), nil
 	case *List:
-		return s.appendList(out, v, depth)
+		return s.appendList(out, v, w)
 	case *Map:
-		return s.appendMap(out, v, depth)
+		return s.appendMap(out, v, w)
 	}
 	return nil, fmt.Errorf("TypeError: Object of type %s is not JSON serializable", typeName(v))
 }
@@ -373,7 +392,7 @@ func (s *jsonStyle) newline(out []byte, depth int) []byte {
 	return out
 }
 
-func (s *jsonStyle) appendList(out []byte, l *List, depth int) (_ []byte, err error) {
+func (s *jsonStyle) appendList(out []byte, l *List, w *walk) (_ []byte, err error) {
 	if len(l.Items) == 0 {
 		return append(out, "[]"...), nil
 	}
@@ -382,15 +401,15 @@ func (s *jsonStyle) appendList(out []byte, l *List, depth int) (_ []byte, err er
 		if i > 0 {
 			out = append(out, s.item...)
 		}
-		out = s.newline(out, depth+1)
-		if out, err = s.append(out, e, depth+1); err != nil {
+		out = s.newline(out, w.depth)
+		if out, err = s.append(out, e, w); err != nil {
 			return nil, err
 		}
 	}
-	return append(s.newline(out, depth), ']'), nil
+	return append(s.newline(out, w.depth-1), ']'), nil
 }
 
-func (s *jsonStyle) appendMap(out []byte, m *Map, depth int) (_ []byte, err error) {
+func (s *jsonStyle) appendMap(out []byte, m *Map, w *walk) (_ []byte, err error) {
 	if m.Len() == 0 {
 		return append(out, "{}"...), nil
 	}
@@ -402,12 +421,12 @@ func (s *jsonStyle) appendMap(out []byte, m *Map, depth int) (_ []byte, err erro
 		if i > 0 {
 			out = append(out, s.item...)
 		}
-		out = append(s.appendString(s.newline(out, depth+1), k), s.key...)
-		if out, err = s.append(out, m.vals[i], depth+1); err != nil {
+		out = append(s.appendString(s.newline(out, w.depth), k), s.key...)
+		if out, err = s.append(out, m.vals[i], w); err != nil {
 			return nil, err
 		}
 	}
-	return append(s.newline(out, depth), '}'), nil
+	return append(s.newline(out, w.depth-1), '}'), nil
 }
 
 func (s *jsonStyle) appendString(out []byte, text string) []byte {

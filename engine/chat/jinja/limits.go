@@ -8,6 +8,8 @@ const (
 	maxCallDepth   = 64        // macros calling macros
 	maxRange       = 100_000   // length of range(), as in the reference sandbox
 	maxTextBytes   = 128 << 20 // longest string a rendering may build: four times the largest request body
-	maxSteps       = 200 << 20 // node evaluations, plus one per bytesPerStep bytes copied: some seconds
+	maxSteps       = 20 << 20  // loop turns and calls, plus one per bytesPerStep bytes copied: two seconds or so
 	bytesPerStep   = 32
+	maxValueDepth  = 500      // of a value that is printed or compared; what requests carry is far below
+	maxValueNodes  = 16 << 20 // lists, dictionaries and scalars visited in doing so: a body of the largest size has fewer
 )

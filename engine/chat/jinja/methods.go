@@ -31,7 +31,7 @@ func (b *bound) call(r *run, a args) (Value, error) {
 
 func unsafe[T any](name, kind string) func(*run, T, args) (Value, error) {
 	return func(*run, T, args) (Value, error) {
-		return nil, fmt.Errorf("SecurityError: access to attribute '%s' of '%s' object is unsafe", name, kind)
+		return nil, &Error{Message: fmt.Sprintf("SecurityError: access to attribute '%s' of '%s' object is unsafe.", name, kind)}
 	}
 }
 

@@ -154,11 +154,28 @@ func str(v Value) string {
 	case Undefined:
 		return ""
 	}
-	return string(appendRepr(nil, v))
+	return string(appendRepr(nil, v, &walk{}))
 }
 
-// appendRepr appends repr(v).
-func appendRepr(out []byte, v Value) []byte {
+// walk bounds the visit of a value, which a template can nest deeply, or make of a list that holds the same list twice,
+// and so on: small in memory and endless to print.
+type walk struct{ depth, nodes int }
+
+// enter counts one more value; false: enough.
+func (w *walk) enter() bool {
+	w.depth++
+	w.nodes++
+	return w.depth <= maxValueDepth && w.nodes <= maxValueNodes
+}
+
+func (w *walk) leave() { w.depth-- }
+
+// appendRepr appends repr(v), up to where the walk ends.
+func appendRepr(out []byte, v Value, w *walk) []byte {
+	defer w.leave()
+	if !w.enter() || len(out) > maxTextBytes {
+		return append(out, "..."...)
+	}
 	switch v := v.(type) {
 	case nil:
 		return append(out, "None"...)
@@ -178,7 +195,7 @@ func appendRepr(out []byte, v Value) []byte {
 	case string:
 		return appendQuoted(out, v)
 	case *List:
-		return appendListRepr(out, v)
+		return appendListRepr(out, v, w)
 	case *Map:
 		out = append(out, '{')
 		for i := range v.Len() {
@@ -186,14 +203,14 @@ func appendRepr(out []byte, v Value) []byte {
 				out = append(out, ", "...)
 			}
 			k, e := v.At(i)
-			out = appendRepr(append(appendQuoted(out, k), ": "...), e)
+			out = appendRepr(append(appendQuoted(out, k), ": "...), e, w)
 		}
 		return append(out, '}')
 	}
 	return append(out, "<function>"...)
 }
 
-func appendListRepr(out []byte, l *List) []byte {
+func appendListRepr(out []byte, l *List, w *walk) []byte {
 	open, end := byte('['), byte(']')
 	if l.tuple {
 		open, end = '(', ')'
@@ -203,7 +220,7 @@ func appendListRepr(out []byte, l *List) []byte {
 		if i > 0 {
 			out = append(out, ", "...)
 		}
-		out = appendRepr(out, e)
+		out = appendRepr(out, e, w)
 	}
 	if l.tuple && len(l.Items) == 1 {
 		out = append(out, ',')
@@ -279,8 +296,14 @@ func number(v Value) (i int64, f float64, isFloat, ok bool) {
 	return 0, 0, false, false
 }
 
-// equal is a == b.
-func equal(a, b Value) bool {
+// equal is a == b; false where the walk ends before it is known.
+func equal(a, b Value) bool { return (&walk{}).equal(a, b) }
+
+func (w *walk) equal(a, b Value) bool {
+	defer w.leave()
+	if !w.enter() {
+		return false
+	}
 	switch x := a.(type) {
 	case nil:
 		return b == nil
@@ -295,10 +318,10 @@ func equal(a, b Value) bool {
 		return ok && x == y
 	case *List:
 		y, ok := b.(*List)
-		return ok && equalLists(x, y)
+		return ok && w.equalLists(x, y)
 	case *Map:
 		y, ok := b.(*Map)
-		return ok && equalMaps(x, y)
+		return ok && w.equalMaps(x, y)
 	}
 	ai, af, aFloat, aok := number(a)
 	bi, bf, bFloat, bok := number(b)
@@ -311,25 +334,25 @@ func equal(a, b Value) bool {
 	return ai == bi
 }
 
-func equalLists(x, y *List) bool {
+func (w *walk) equalLists(x, y *List) bool {
 	if len(x.Items) != len(y.Items) || x.tuple != y.tuple {
 		return false
 	}
 	for i := range x.Items {
-		if !equal(x.Items[i], y.Items[i]) {
+		if !w.equal(x.Items[i], y.Items[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func equalMaps(x, y *Map) bool {
+func (w *walk) equalMaps(x, y *Map) bool {
 	if x.Len() != y.Len() {
 		return false
 	}
 	for i, k := range x.keys {
-		w, found := y.Get(k)
-		if !found || !equal(x.vals[i], w) {
+		other, found := y.Get(k)
+		if !found || !w.equal(x.vals[i], other) {
 			return false
 		}
 	}
