@@ -105,7 +105,7 @@ func TestFlippedBytesBeforeOpen(t *testing.T) {
 	sizes := filled(t, path)
 	image, _ := os.ReadFile(path)
 	var right, missed, moved int
-	for round := range 70 * soak() {
+	for round := range 40 * soak() {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			os.WriteFile(path, flip(image, rng.IntN), 0o600)
 			c := mustOpen(t, path, quiet())
@@ -137,7 +137,7 @@ func TestFlippedBytesInUse(t *testing.T) {
 	sizes := filled(t, path)
 	image, _ := os.ReadFile(path)
 	moved := 0
-	for round := range 50 * soak() {
+	for round := range 30 * soak() {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			os.WriteFile(path, image, 0o600)
 			c := mustOpen(t, path, quiet())

@@ -86,8 +86,7 @@ func (c *Cache) readChunk(id uint64, index uint32, buf *bytes.Buffer) error {
 		if v == nil || len(v) > chunkBytes+4 {
 			return ErrMiss
 		}
-		buf.Write(v)
-		return nil
+		return c.db.copyOut(tx, v, buf)
 	})
 	if errors.Is(err, ErrDamaged) {
 		c.db.broken.Store(true)
