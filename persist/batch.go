@@ -3,9 +3,6 @@ package persist
 import (
 	"encoding/binary"
 	"errors"
-
-	"go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 )
 
 // batch collects entries for one write transaction of about batchBytes. Records whose node entry is among them become visible
@@ -48,7 +45,7 @@ func (b *batch) flush() error {
 	}
 	err := b.c.commitOps(ops)
 	for try := 0; try < roomTries && errors.Is(err, ErrFull); try++ {
-		if b.c.freeSome(b.c.o.DiskBudgetBytes/8) != nil {
+		if b.c.freeSome(min(batchBytes<<(try+1), b.c.o.DiskBudgetBytes/8)) != nil {
 			break
 		}
 		err = b.c.commitOps(ops)
@@ -62,7 +59,7 @@ func (b *batch) flush() error {
 }
 
 func (c *Cache) commitOps(ops []op) error {
-	return c.commit(c.o.Fingerprint, func(g gen) error {
+	return c.commit(c.o.Fingerprint, c.insertCap(), func(g gen) error {
 		for _, o := range ops {
 			if err := g.bucket(o.bucket).Put(o.key, o.value); err != nil {
 				return err
@@ -123,65 +120,6 @@ func (b *batch) publish(staged []staged) {
 	for _, s := range staged {
 		s.r.done(nil)
 	}
-}
-
-// commit runs fn in a write transaction on the buckets of fp. A failure that is not about room turns the cache off or, if the file
-// is damaged, replaces it. The caller holds writing.
-func (c *Cache) commit(fp fingerprint, fn func(gen) error) error {
-	c.mu.Lock()
-	c.day.roll(c.o.Clock())
-	day := c.day
-	c.mu.Unlock()
-	written, err := c.tryCommit(func(tx *bbolt.Tx) error {
-		g, ok := openGen(tx, fp)
-		if !ok {
-			return damagedf("%s lacks a bucket of fingerprint %x", c.path, fp[:4])
-		}
-		if err := fn(g); err != nil {
-			return err
-		}
-		return putMeta(tx, keyDay, day.encode())
-	})
-	if err == nil {
-		c.mu.Lock()
-		c.day.written += written
-		c.stats.WrittenBytes += uint64(written)
-		c.mu.Unlock()
-		return nil
-	}
-	return c.failed(err)
-}
-
-func (c *Cache) tryCommit(fn func(tx *bbolt.Tx) error) (int64, error) {
-	if err := c.usable(); errors.Is(err, ErrOff) {
-		return 0, err
-	}
-	c.fileMu.RLock()
-	defer c.fileMu.RUnlock()
-	if c.db == nil {
-		return 0, ErrOff
-	}
-	if c.o.failCommit != nil {
-		if err := c.o.failCommit(); err != nil {
-			return 0, err
-		}
-	}
-	return c.db.update(fn)
-}
-
-func (c *Cache) failed(err error) error {
-	switch {
-	case errors.Is(err, ErrOff):
-		return ErrOff
-	case errors.Is(err, berrors.ErrMaxSizeReached):
-		c.overhead = min(c.overhead+batchBytes, c.o.DiskBudgetBytes/4)
-		return ErrFull
-	case errors.Is(err, ErrDamaged):
-		c.renew(err)
-		return err
-	}
-	c.turnOff(err.Error())
-	return ErrOff
 }
 
 // chunk returns the value of chunk index of blob id: data, then a CRC-32C over its place and data.

@@ -166,7 +166,7 @@ func TestBlobsAreShared(t *testing.T) {
 func TestEvictionKeepsTheFileWithinBudget(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache.db")
 	o := quiet()
-	o.DiskBudgetBytes = 8 << 20
+	o.DiskBudgetBytes = 16 << 20
 	o.Score = func(in Info) float64 { return float64(in.Hits) }
 	c := mustOpen(t, path, o)
 	for i := range 40 {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"time"
-
-	"go.etcd.io/bbolt"
 )
 
 // worthCompacting reports whether more than half of a file of some size is free pages, and there is room and write budget for a
@@ -32,12 +30,12 @@ func (c *Cache) Compact(ctx context.Context) error {
 		return err
 	}
 	defer c.unlock()
-	return c.compact(ctx)
+	return c.compact(ctx.Err)
 }
 
 // compact copies the file into a new one, which takes its name when it is complete. The caller holds writing, so the old file does
-// not change; a crash leaves one of the two. A failure leaves the old one in use.
-func (c *Cache) compact(ctx context.Context) error {
+// not change; a crash leaves one of the two. A failure, or an error of goOn between two steps, leaves the old one in use.
+func (c *Cache) compact(goOn func() error) error {
 	c.fileMu.RLock()
 	old := c.db
 	c.fileMu.RUnlock()
@@ -45,7 +43,7 @@ func (c *Cache) compact(ctx context.Context) error {
 		return ErrOff
 	}
 	before := old.space()
-	fresh, err := compactFile(ctx, old, c.o.DiskBudgetBytes)
+	fresh, err := compactFile(goOn, old, c.o.DiskBudgetBytes)
 	if err != nil {
 		c.compactAfter = c.o.Clock().Add(time.Hour)
 		c.o.Log.Warn("cache: not compacted", "file", c.path, "error", err)
@@ -68,7 +66,7 @@ func (c *Cache) compact(ctx context.Context) error {
 }
 
 // compactFile makes the new file, locked and open, under the old one's name.
-func compactFile(ctx context.Context, old *file, maxBytes int64) (*file, error) {
+func compactFile(goOn func() error, old *file, maxBytes int64) (*file, error) {
 	tmp := fmt.Sprintf("%s.compact-%d", old.path, os.Getpid())
 	f, err := os.OpenFile(tmp, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -80,7 +78,7 @@ func compactFile(ctx context.Context, old *file, maxBytes int64) (*file, error) 
 		return nil, err
 	}
 	fresh.db.NoSync = true // nothing counts until the rename
-	err = contain(func() error { return copyBuckets(ctx, fresh, old) })
+	err = contain(func() error { return copyBuckets(goOn, fresh, old) })
 	fresh.db.NoSync = false
 	if err == nil {
 		err = f.Sync()
@@ -95,108 +93,4 @@ func compactFile(ctx context.Context, old *file, maxBytes int64) (*file, error) 
 	fresh.path = old.path
 	syncDir(old.path) // should this fail, a crash leaves either file under the name, and both are right
 	return fresh, nil
-}
-
-// copyBuckets copies all entries in transactions of about batchBytes.
-func copyBuckets(ctx context.Context, to, from *file) error {
-	p := &copier{ctx: ctx, to: to}
-	err := from.view(func(tx *bbolt.Tx) error {
-		return tx.ForEach(func(name []byte, b *bbolt.Bucket) error { return p.bucket(b, [][]byte{name}) })
-	})
-	if err != nil {
-		return err
-	}
-	for range 2 { // twice: both meta pages know the last state
-		if err := p.flush(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// copier collects entries, which stay valid as long as the read transaction they come from.
-type copier struct {
-	ctx   context.Context
-	to    *file
-	ops   []copied
-	bytes int
-}
-
-type copied struct {
-	path       [][]byte
-	key, value []byte // nil: the bucket itself
-}
-
-func (p *copier) bucket(b *bbolt.Bucket, path [][]byte) error {
-	if err := p.add(copied{path: path}); err != nil {
-		return err
-	}
-	return b.ForEach(func(k, v []byte) error {
-		if v == nil {
-			return p.bucket(b.Bucket(k), append(path[:len(path):len(path)], k))
-		}
-		return p.add(copied{path, k, v})
-	})
-}
-
-func (p *copier) add(o copied) error {
-	p.ops = append(p.ops, o)
-	if p.bytes += len(o.key) + len(o.value); p.bytes < batchBytes && len(p.ops) < batchOps {
-		return nil
-	}
-	return p.flush()
-}
-
-func (p *copier) flush() error {
-	if err := p.ctx.Err(); err != nil {
-		return err
-	}
-	_, err := p.to.update(func(tx *bbolt.Tx) error {
-		for _, o := range p.ops {
-			b, err := tx.CreateBucketIfNotExists(o.path[0])
-			for _, name := range o.path[1:] {
-				if err == nil {
-					b, err = b.CreateBucketIfNotExists(name)
-				}
-			}
-			if err == nil && o.key != nil {
-				b.FillPercent = 1 // entries come in order
-				err = b.Put(o.key, o.value)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	p.ops, p.bytes = nil, 0
-	return err
-}
-
-// Clear deletes all records of all fingerprints by beginning a new file.
-func (c *Cache) Clear() error {
-	if err := c.lock(); err != nil {
-		return err
-	}
-	defer c.unlock()
-	c.fileMu.Lock()
-	f := c.db
-	c.db = nil
-	c.fileMu.Unlock()
-	c.mu.Lock()
-	c.index.reset()
-	c.mu.Unlock()
-	err := os.Remove(c.path)
-	if f != nil {
-		f.abandon()
-	}
-	if err == nil {
-		err = c.open(false)
-	}
-	if err != nil {
-		c.turnOff(err.Error())
-		return err
-	}
-	c.o.Log.Info("cache cleared", "file", c.path)
-	return nil
 }

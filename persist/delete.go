@@ -2,7 +2,9 @@ package persist
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
+	"slices"
 )
 
 // garbage is a blob whose chunks nobody can reach any more.
@@ -37,7 +39,7 @@ func (c *Cache) deleteEntries(fp fingerprint, nodes []*node, orphans []*blob) er
 		if len(some) > 0 && len(nodes) > len(some) {
 			few = nil // nodes first: a node must not outlive its blobs
 		}
-		err := c.commit(fp, func(g gen) error {
+		err := c.commit(fp, c.deleteCap(), func(g gen) error {
 			for _, n := range some {
 				if err := g.nodes.Delete([]byte(n.key)); err != nil {
 					return err
@@ -72,23 +74,25 @@ func (c *Cache) collect() error {
 	return nil
 }
 
-// collectStep deletes up to sweepStep chunks of the first garbage blobs.
+// collectStep deletes up to sweepStep chunks of up to deleteRuns runs of neighbouring blobs.
 func (c *Cache) collectStep() error {
-	first, n, finished, epoch := c.garbage[0].fp, 0, 0, c.epoch
-	err := c.commit(first, func(g gen) error {
-		for _, w := range c.garbage {
-			if w.fp != first {
+	slices.SortFunc(c.garbage, func(a, b garbage) int {
+		return cmp.Or(bytes.Compare(a.fp[:], b.fp[:]), cmp.Compare(a.id, b.id))
+	})
+	runs, n, finished, epoch := 0, 0, 0, c.epoch
+	err := c.commit(c.garbage[0].fp, c.deleteCap(), func(g gen) error {
+		for i, w := range c.garbage {
+			if w.fp != g.fp {
 				return nil
 			}
-			prefix := binary.BigEndian.AppendUint64(nil, w.id)
-			cur := g.chunks.Cursor()
-			for k, _ := cur.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = cur.Seek(prefix) {
-				if n++; n > sweepStep {
+			if i == 0 || w.id != c.garbage[i-1].id+1 {
+				if runs++; runs > deleteRuns {
 					return nil
 				}
-				if err := cur.Delete(); err != nil {
-					return err
-				}
+			}
+			done, err := deleteChunks(g, w.id, &n)
+			if !done || err != nil {
+				return err
 			}
 			finished++
 		}
@@ -100,63 +104,20 @@ func (c *Cache) collectStep() error {
 	return err
 }
 
-// dropCondemned deletes the records whose blobs Load found bad.
-func (c *Cache) dropCondemned() {
-	c.mu.Lock()
-	var nodes []*node
-	for _, k := range c.condemned {
-		if b := c.index.blobs[k]; b != nil && b.bad {
-			nodes = append(nodes, c.index.users(b)...)
+// deleteChunks deletes the chunks of blob id, counting them in n; done is false when n reached sweepStep before the end.
+func deleteChunks(g gen, id uint64, n *int) (done bool, err error) {
+	prefix := binary.BigEndian.AppendUint64(nil, id)
+	cur := g.chunks.Cursor()
+	for k, _ := cur.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = cur.Seek(prefix) {
+		if *n == sweepStep {
+			return false, nil
+		}
+		*n++
+		if err := cur.Delete(); err != nil {
+			return false, err
 		}
 	}
-	c.condemned = nil
-	c.mu.Unlock()
-	if len(nodes) > 0 {
-		c.deleteRecords(nodes)
-	}
-}
-
-// dropStrays deletes entries that the index does not know.
-func (c *Cache) dropStrays() error {
-	for len(c.strays) > 0 {
-		some := c.strays[:min(len(c.strays), batchOps)]
-		c.mu.Lock()
-		var gone []stray
-		for _, s := range some {
-			if !c.index.knows(s) {
-				gone = append(gone, s)
-			}
-		}
-		c.mu.Unlock()
-		err := c.commit(c.o.Fingerprint, func(g gen) error {
-			for _, s := range gone {
-				if err := g.bucket(s.bucket).Delete(s.key); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		c.strays = c.strays[len(some):]
-	}
-	return nil
-}
-
-func (x *index) knows(s stray) bool {
-	if string(s.bucket) == "blobs" {
-		return len(s.key) > 0 && x.blobs[blobKey{s.key[0], string(s.key[1:])}] != nil
-	}
-	return x.nodes[string(s.key)] != nil
-}
-
-// tidy does the small deletions that writing left behind. The caller holds writing and has no open batch.
-func (c *Cache) tidy() {
-	c.dropCondemned()
-	if c.dropStrays() == nil {
-		c.collect()
-	}
+	return true, nil
 }
 
 // Delete removes the record of key; it is no error if there is none.

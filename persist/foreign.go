@@ -116,7 +116,7 @@ func (c *Cache) readForeign(f *foreignGen) error {
 // dropForeign deletes what is left of f: chunks without an entry, step by step, then its buckets.
 func (c *Cache) dropForeign(f *foreignGen) error {
 	for more := true; more; {
-		err := c.commit(f.fp, func(g gen) error {
+		err := c.commit(f.fp, c.deleteCap(), func(g gen) error {
 			cur, n := g.chunks.Cursor(), 0
 			for k, _ := cur.First(); k != nil && n < sweepStep; k, _ = cur.First() {
 				if err := cur.Delete(); err != nil {

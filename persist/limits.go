@@ -1,6 +1,8 @@
 package persist
 
-import "time"
+import (
+	"time"
+)
 
 const (
 	// chunkBytes is what one chunk carries: 256 KiB less room for key, checksum and headers, so that a chunk fills 64 pages and
@@ -35,11 +37,16 @@ const (
 	// maxQueued bounds the records waiting to be written, beside Options.QueueBytes: the queue is searched linearly.
 	maxQueued = 4096
 
-	// minDiskBudgetBytes: a few chunks, and room to delete some.
-	minDiskBudgetBytes = 4 << 20
+	// minDiskBudgetBytes: a few runs of chunks, and room to delete some.
+	minDiskBudgetBytes = 16 << 20
 
-	// deleteRoomBytes is kept free within the disk budget, or an eighth of it: deleting rewrites the pages of neighbours.
-	deleteRoomBytes = 4 << 20
+	// deleteRoomBytes, or a quarter of the disk budget, is a part of the budget into which only deletions may grow the file. A
+	// deletion copies what stays of the pages it touches: up to 1.25 MiB in one piece at each end of a run of chunks. A file full
+	// to the brim could not be emptied.
+	deleteRoomBytes = 16 << 20
+
+	// deleteRuns is how many runs of neighbouring blobs one transaction deletes, for the same reason.
+	deleteRuns = 2
 
 	// roomTries is how often more records are evicted when the free pages of a full file turn out too scattered.
 	roomTries = 4

@@ -73,7 +73,7 @@ func (m *model) key() string { return fmt.Sprintf("k%02d", m.rng.IntN(60)) }
 
 func (m *model) put() {
 	key := m.key()
-	n := modelNode{value: fmt.Sprint(m.rng.Uint32()), pinned: m.rng.IntN(10) == 0}
+	n := modelNode{value: fmt.Sprint(m.rng.Uint32()), pinned: m.rng.IntN(10) == 0, hits: m.nodes[key].hits}
 	r := &Record{Key: []byte(key), Value: []byte(n.value), Pinned: n.pinned}
 	for range m.rng.IntN(4) {
 		name := fmt.Sprintf("b%03d", m.rng.IntN(200))
@@ -168,7 +168,7 @@ func (m *model) setValue() {
 		return
 	}
 	if m.settled(err) {
-		n.value, n.hits = value, 0
+		n.value = value
 		m.nodes[key] = n
 		return
 	}

@@ -16,7 +16,7 @@ func CompactFile(ctx context.Context, path string, wait time.Duration) error {
 	if err != nil {
 		return err
 	}
-	fresh, err := compactFile(ctx, old, 0)
+	fresh, err := compactFile(ctx.Err, old, 0)
 	if err != nil {
 		old.close()
 		return err

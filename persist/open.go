@@ -13,7 +13,6 @@ import (
 // openOrRenew opens the cache file; a damaged one is moved aside and a fresh one begun; where nothing can be written the cache
 // is off, reading what can be read.
 func (c *Cache) openOrRenew() error {
-	c.removeLeftovers()
 	err := c.open(false)
 	switch {
 	case err == nil || errors.Is(err, ErrLocked):
@@ -66,6 +65,9 @@ func (c *Cache) open(readOnly bool) error {
 	if err := c.adopt(f); err != nil {
 		f.abandon()
 		return err
+	}
+	if !readOnly {
+		c.removeLeftovers() // nobody else makes any while the lock is ours
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package persist
 
-import "time"
+import (
+	"time"
+)
 
 // Ref names a blob: a kind chosen by the caller (page, state, ...) and a key within it.
 type Ref struct {
@@ -17,7 +19,7 @@ type Blob struct {
 }
 
 // Record is what is written as a whole: a node entry and its blobs. Two records that name the same blob share it; the first one's
-// bytes stay, so a blob's key must determine its content.
+// bytes stay, so a blob's key must determine its content. A record replaces the one of the same key and keeps its hits.
 type Record struct {
 	Key   []byte // 1 to 256 bytes
 	Value []byte // up to 1 MiB, given back by Nodes

@@ -67,13 +67,26 @@ func (c *Cache) space() fileSpace {
 	return c.db.space()
 }
 
-// roomInFile is what can be written before the file would exceed the disk budget: free pages and what it may still grow.
+// roomInFile is what can be written before the file would exceed insertCap: free pages and what it may still grow.
 func (c *Cache) roomInFile() int64 {
-	return c.o.DiskBudgetBytes - c.space().used() - c.allocBytes() - min(deleteRoomBytes, c.o.DiskBudgetBytes/8)
+	return c.insertCap() - c.space().used() - c.allocBytes()
+}
+
+// insertCap is how large writing records may make the file.
+func (c *Cache) insertCap() int64 {
+	return c.o.DiskBudgetBytes - min(deleteRoomBytes, c.o.DiskBudgetBytes/4)
+}
+
+// deleteCap is how large deleting may make the file: the disk budget, or a little more than it has where the budget was lowered.
+func (c *Cache) deleteCap() int64 {
+	if top := c.space().top; top > c.o.DiskBudgetBytes {
+		return top + min(deleteRoomBytes, c.o.DiskBudgetBytes/4)
+	}
+	return c.o.DiskBudgetBytes
 }
 
 // allocBytes is how much bbolt grows a file beyond what it needs.
-func (c *Cache) allocBytes() int64 { return max(64<<10, min(c.o.DiskBudgetBytes/16, 16<<20)) }
+func (c *Cache) allocBytes() int64 { return max(64<<10, min(c.o.DiskBudgetBytes/64, 16<<20)) }
 
 // freeSome frees about n bytes: what is waiting to be deleted, then records of other fingerprints, then ours by score.
 func (c *Cache) freeSome(n int64) error {

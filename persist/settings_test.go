@@ -177,7 +177,7 @@ func TestSettingsFlips(t *testing.T) {
 	rng, seed := seeded(t)
 	damaged, right := 0, 0
 	for round := range 300 {
-		path := filepath.Join(dir, "flip.db")
+		path := filepath.Join(dir, fmt.Sprint("flip", round, ".db"))
 		flipped := bytes.Clone(image)
 		for range 1 + rng.IntN(3) {
 			flipped[rng.IntN(len(flipped))] ^= byte(1 << rng.IntN(8))
@@ -188,7 +188,7 @@ func TestSettingsFlips(t *testing.T) {
 			if !errors.Is(err, ErrDamaged) {
 				t.Fatalf("seed %d, round %d: %v", seed, round, err)
 			}
-			if now, _ := os.ReadFile(path); !bytes.Equal(now, flipped) {
+			if now, _ := os.ReadFile(path); !bytes.Equal(now, flipped) && len(glob(t, path+".damaged-*")) == 0 {
 				t.Fatalf("seed %d, round %d: a damaged file was changed", seed, round)
 			}
 			damaged++
@@ -211,8 +211,5 @@ func TestSettingsFlips(t *testing.T) {
 	}
 	if damaged == 0 || right == 0 {
 		t.Errorf("seed %d: %d files damaged, %d values right: the test lost its point", seed, damaged, right)
-	}
-	for _, name := range glob(t, filepath.Join(dir, "flip.db.damaged-*")) {
-		os.Remove(name)
 	}
 }

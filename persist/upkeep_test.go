@@ -68,7 +68,7 @@ func TestSmallerBudget(t *testing.T) {
 	}
 	c.Close()
 	o := quiet()
-	o.DiskBudgetBytes = 8 << 20
+	o.DiskBudgetBytes = 16 << 20
 	c = mustOpen(t, path, o)
 	for i := range 3 {
 		if err := c.Put(context.Background(), record(fmt.Sprint("new", i), 300000)); err != nil {

@@ -99,6 +99,11 @@ func freshBytes(fresh []freshBlob) (n int64) {
 // stage finds which of r's blobs are stored already and takes a reference to each, so that making room does not remove them.
 func (c *Cache) stage(b *batch, r *Record) (*node, []freshBlob, error) {
 	n := &node{key: string(r.Key), pinned: r.Pinned, lastUse: c.o.Clock()}
+	c.mu.Lock()
+	if old := c.index.nodes[n.key]; old != nil {
+		n.hits = old.hits
+	}
+	c.mu.Unlock()
 	var fresh []freshBlob
 	for i := range r.Blobs {
 		bl, isFresh, err := c.stageBlob(b, &r.Blobs[i])
