@@ -224,6 +224,38 @@ func TestQueueFlushOrderAndBound(t *testing.T) {
 	}
 }
 
+// TestQueueTellsEveryOwnerOnce: whatever becomes of a record, its owner is told, and told once.
+func TestQueueTellsEveryOwnerOnce(t *testing.T) {
+	o := quiet()
+	o.QuietDelay = time.Hour
+	c := mustOpen(t, filepath.Join(t.TempDir(), "cache.db"), o)
+	told := map[string][]error{}
+	queue := func(key, name string) {
+		r := record(key, 1000)
+		r.Done = func(err error) { told[name] = append(told[name], err) }
+		if err := c.Queue(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	queue("a", "replaced")
+	queue("a", "stored")
+	queue("b", "withdrawn")
+	if !c.Unqueue([]byte("b")) || c.Unqueue([]byte("b")) {
+		t.Error("a record was not withdrawn once")
+	}
+	if err := c.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	queue("c", "left")
+	c.Close()
+	want := map[string]error{"replaced": ErrMiss, "stored": nil, "withdrawn": ErrMiss, "left": ErrClosed}
+	for name, err := range want {
+		if len(told[name]) != 1 || !errors.Is(told[name][0], err) {
+			t.Errorf("%s: told %v, want %v", name, told[name], err)
+		}
+	}
+}
+
 func TestBackgroundWriter(t *testing.T) {
 	o := quiet()
 	o.QuietDelay = 20 * time.Millisecond

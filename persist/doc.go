@@ -35,8 +35,22 @@
 // # When something is wrong
 //
 // A failed write (full or read-only disk, I/O error) turns a cache off: one log line, Stats().Off says why, writes return ErrOff,
-// reads go on. A file whose pages do not make sense is moved aside and a fresh one begun. Pages are checked before bbolt sees
+// reads go on. A process that runs under RLIMIT_FSIZE must ignore SIGXFSZ, or the kernel ends it first. A file whose pages do not make sense is moved aside and a fresh one begun. Pages are checked before bbolt sees
 // them, because bbolt answers a bad page with a panic, at open even in a goroutine of its own. Panics and memory faults inside
 // a transaction are contained and treated as damage. What cannot be contained: a page that goes bad while the file is open and
 // is met by the rescan that bbolt starts after a failed commit.
+//
+// A power cut on an honest disk loses at most the transaction it fell into. On a disk that reorders writes the last transaction may
+// be torn; then the one before is used, which copy on write left whole. Where such a disk dropped a page whose place held an
+// earlier state of the same tree, that state comes back: bbolt's pages carry no version that would tell. Blobs are bound to their
+// keys, so that this costs records, never right bytes; a setting may return to an earlier value of its own.
+//
+// # Budgets
+//
+// The disk budget caps the file's size. A part of it is kept for deletions, which copy what stays of the pages they touch, and a
+// part is lost to scattered free pages: a few per cent of gigabytes, half of 24 MiB. A damaged file that was moved aside is not
+// counted.
+//
+// Opening takes about 0.1 s per GiB when the file is in memory and 0.3 s when it is not (virtual NVMe, two cores), most of it to
+// check every page's header, so OpenCache belongs on a goroutine beside the loading of the model.
 package persist

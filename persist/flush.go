@@ -4,6 +4,7 @@ import (
 	"context"
 )
 
+// dropQueued empties the queue.
 func (c *Cache) dropQueued(err error) {
 	c.mu.Lock()
 	items := c.queue.items
@@ -59,6 +60,7 @@ func (c *Cache) Flush(ctx context.Context) error {
 	}
 	defer c.unlock()
 	if err := c.usable(); err != nil {
+		c.dropQueued(err)
 		return err
 	}
 	c.drain(ctx, func() bool { return true })
