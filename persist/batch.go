@@ -12,6 +12,7 @@ type batch struct {
 	epoch   int // of the file it was begun on
 	ops     []op
 	bytes   int64
+	flushes int
 	staged  []staged          // records complete with these entries
 	pending map[blobKey]*blob // blobs of staged records that are not in the index yet
 }
@@ -39,6 +40,7 @@ func (b *batch) flush() error {
 	}
 	ops, staged := b.ops, b.staged
 	b.ops, b.staged, b.bytes = nil, nil, 0
+	b.flushes++
 	if b.epoch != b.c.epoch { // the file it was meant for is gone
 		b.fail(staged, ErrMiss)
 		return ErrMiss
@@ -76,6 +78,17 @@ func (b *batch) fail(staged []staged, err error) {
 	}
 }
 
+// cut takes back the entries of a record that will not be stored: those from at on, or all when the batch was flushed since.
+func (b *batch) cut(at, flushes int) {
+	if b.flushes != flushes {
+		at = 0
+	}
+	for _, o := range b.ops[at:] {
+		b.bytes -= int64(len(o.key) + len(o.value))
+	}
+	b.ops = b.ops[:at]
+}
+
 // release takes back the references of a record that will not be stored; chunks already written become garbage.
 func (b *batch) release(blobs []*blob) {
 	if b.epoch != b.c.epoch {
@@ -85,7 +98,10 @@ func (b *batch) release(blobs []*blob) {
 	defer b.c.mu.Unlock()
 	for _, bl := range blobs {
 		if b.c.index.blobs[bl.blobKey] == bl {
-			b.c.toGarbage(b.c.o.Fingerprint, b.c.index.release([]*blob{bl}))
+			if orphans := b.c.index.release([]*blob{bl}); len(orphans) > 0 { // its other records were evicted meanwhile
+				b.c.toGarbage(b.c.o.Fingerprint, orphans)
+				b.c.strays = append(b.c.strays, stray{bucketBlobs, blobKeyBytes(bl.blobKey)})
+			}
 			continue
 		}
 		if bl.refs--; bl.refs == 0 {

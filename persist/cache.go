@@ -46,8 +46,8 @@ type Cache struct {
 	done chan struct{}
 }
 
-// OpenCache opens or creates the file at path. It fails only when another process holds the file (LockedError), the
-// fingerprint is missing or the budget is below minDiskBudgetBytes; everything else that is wrong leaves a cache that is off, or a fresh one.
+// OpenCache opens or creates the file at path. It fails only when another process holds the file (LockedError), the fingerprint is
+// missing or the budget is below minDiskBudgetBytes; everything else that is wrong leaves a cache that is off, or a fresh one.
 func OpenCache(path string, o Options) (*Cache, error) {
 	o.fill()
 	if o.Fingerprint == (fingerprint{}) {

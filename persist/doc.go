@@ -35,7 +35,8 @@
 // # When something is wrong
 //
 // A failed write (full or read-only disk, I/O error) turns a cache off: one log line, Stats().Off says why, writes return ErrOff,
-// reads go on. A process that runs under RLIMIT_FSIZE must ignore SIGXFSZ, or the kernel ends it first. A file whose pages do not make sense is moved aside and a fresh one begun. Pages are checked before bbolt sees
+// reads go on. A process that runs under RLIMIT_FSIZE must ignore SIGXFSZ, or the kernel ends it first. A file whose pages do not
+// make sense is moved aside and a fresh one begun. Pages are checked before bbolt sees
 // them, because bbolt answers a bad page with a panic, at open even in a goroutine of its own. Panics and memory faults inside
 // a transaction are contained and treated as damage. What cannot be contained: a page that goes bad while the file is open and
 // is met by the rescan that bbolt starts after a failed commit.

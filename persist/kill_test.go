@@ -3,6 +3,7 @@ package persist
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -143,6 +144,24 @@ func TestOrphansAreSwept(t *testing.T) {
 		t.Fatalf("a half written record left %+v, %v", r.Generations, err)
 	}
 	verifyKilled(t, path, nil)
+}
+
+// TestCancelledRecordLeavesNothing: a record given up halfway is cleaned up at once.
+func TestCancelledRecordLeavesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cache.db")
+	ctx, cancel := context.WithCancel(context.Background())
+	o := quiet()
+	o.failCommit = func() error { cancel(); return nil }
+	c := mustOpen(t, path, o)
+	if err := c.Put(ctx, record("big", 20<<20)); !errors.Is(err, context.Canceled) {
+		t.Fatalf("put: %v", err)
+	}
+	checkIndex(t, c)
+	c.Close()
+	r, err := Inspect(path, 0, true)
+	if err != nil || r.Generations[0].Orphans != 0 || r.Bad() != 0 || len(r.Generations[0].Records) != 0 {
+		t.Errorf("left behind: %+v, %v", r.Generations, err)
+	}
 }
 
 func sweeping(c *Cache) bool {

@@ -176,7 +176,7 @@ func TestSettingsFlips(t *testing.T) {
 	image, _ := os.ReadFile(filepath.Join(dir, "settings.db"))
 	rng, seed := seeded(t)
 	damaged, right := 0, 0
-	for round := range 300 {
+	for round := range 100 * soak() {
 		path := filepath.Join(dir, fmt.Sprint("flip", round, ".db"))
 		flipped := bytes.Clone(image)
 		for range 1 + rng.IntN(3) {

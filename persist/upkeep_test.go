@@ -118,7 +118,9 @@ func TestOfflineCompactionAndClearing(t *testing.T) {
 // TestLoadsDuringWritesAndCompaction loads from many goroutines while records come and go and the file is replaced.
 func TestLoadsDuringWritesAndCompaction(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache.db")
-	c := mustOpen(t, path, quiet())
+	o := quiet()
+	o.noSync = true
+	c := mustOpen(t, path, o)
 	if err := c.Put(context.Background(), record("stay", 700000)); err != nil {
 		t.Fatal(err)
 	}

@@ -46,6 +46,7 @@ func (c *Cache) write(ctx context.Context, b *batch, r *Record) {
 		c.dropped(r, err)
 		return
 	}
+	at, flushes := len(b.ops), b.flushes
 	err = c.makeRoom(b, freshBytes(fresh)+costOfNode(len(r.Value)))
 	for i := 0; i < len(fresh) && err == nil; i++ {
 		err = c.writeChunks(ctx, b, fresh[i])
@@ -54,6 +55,7 @@ func (c *Cache) write(ctx context.Context, b *batch, r *Record) {
 		err = ErrMiss // the file was replaced under us
 	}
 	if err != nil {
+		b.cut(at, flushes)
 		b.release(n.blobs)
 		c.dropped(r, err)
 		return
