@@ -166,6 +166,34 @@ func TestFlippedBytesInUse(t *testing.T) {
 	}
 }
 
+// TestBucketTurnedValue flips the flag that makes an entry of the root a bucket: its pages are in order, yet it is no cache.
+func TestBucketTurnedValue(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cache.db")
+	filled(t, path)
+	image, _ := os.ReadFile(path)
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := int(readMetas(f)[0].root) * pageBytes
+	f.Close()
+	entries := int(binary.NativeEndian.Uint16(image[root+10:]))
+	if entries != 2 {
+		t.Fatalf("%d entries in the root, want meta and gens", entries)
+	}
+	for i := range entries {
+		b := bytes.Clone(image)
+		b[root+pageHeaderBytes+i*elementBytes] ^= bucketEntry
+		os.WriteFile(path, b, 0o600)
+		c := mustOpen(t, path, quiet())
+		works(t, c, "a")
+		if s := c.Stats(); s.Off != "" || s.DamagedFiles != 1 {
+			t.Errorf("entry %d: %+v", i, s)
+		}
+		c.Close()
+	}
+}
+
 // TestTruncatedInUse cuts the file under an open cache: reading it is a memory fault.
 func TestTruncatedInUse(t *testing.T) {
 	for _, left := range []int64{0, 5000, 3 * pageBytes, 20 * pageBytes} {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 // file is an open bbolt file and the lock on it. Its transactions contain panics and memory faults: bbolt asserts what it reads,
@@ -24,7 +25,7 @@ type file struct {
 	broken   atomic.Bool
 }
 
-// contain runs fn and returns a panic or memory fault in it as ErrDamaged.
+// contain runs fn and returns a panic or memory fault in it as ErrDamaged, as well as bbolt's errors about content.
 func contain(fn func() error) (err error) {
 	old := debug.SetPanicOnFault(true)
 	defer debug.SetPanicOnFault(old)
@@ -33,7 +34,14 @@ func contain(fn func() error) (err error) {
 			err = damagedf("%v", p)
 		}
 	}()
-	return fn()
+	err = fn()
+	for _, wrong := range []error{berrors.ErrIncompatibleValue, berrors.ErrBucketNotFound, berrors.ErrInvalid, berrors.ErrChecksum,
+		berrors.ErrVersionMismatch} { // our files have their buckets: a flipped flag took one away
+		if errors.Is(err, wrong) {
+			return damagedf("%v", err)
+		}
+	}
+	return err
 }
 
 func (f *file) begin(writable bool) (tx *bbolt.Tx, err error) {
