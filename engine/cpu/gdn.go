@@ -67,7 +67,12 @@ func (d *Device) deltaTask(_, lo, hi int) {
 		for r := range s.rows {
 			out := o[r*values : r*values+dv]
 			z := w.z[(s.row+r)*values+head*dv:][:dv]
-			kernels.GatedRMSNorm(out, out, z, g.norm, cfg.RMSNormEps)
+			if g.sigmoid {
+				kernels.RMSNorm(out, out, g.norm, cfg.RMSNormEps)
+				kernels.SigmoidMul(out, out, z)
+			} else {
+				kernels.GatedRMSNorm(out, out, z, g.norm, cfg.RMSNormEps)
+			}
 		}
 	}
 }

@@ -128,9 +128,15 @@ func newRig(t testing.TB, name, mode string, maxRows int) *rig {
 	if strings.HasSuffix(mode, "kvfp8") {
 		kv = "fp8"
 	}
+	return rigOf(t, ck, kv, mode == "weights", maxRows)
+}
+
+// rigOf loads a checkpoint that stays open.
+func rigOf(t testing.TB, ck *checkpoint.Checkpoint, kv string, f32 bool, maxRows int) *rig {
+	t.Helper()
 	const pages = 16
 	d, err := Load(context.Background(), ck, Options{
-		Threads: 2, F32Activations: mode == "weights", KV: kv, States: 1, MTP: true, MaxRows: maxRows,
+		Threads: 2, F32Activations: f32, KV: kv, States: 1, MTP: true, MaxRows: maxRows,
 		Pages: func(int) int { return pages },
 	})
 	if err != nil {

@@ -89,6 +89,7 @@ func (l *loader) gdn(prefix string) *gdn {
 		negExpA: l.vector(prefix+"A_log", nv),
 		dtBias:  l.vector(prefix+"dt_bias", nv),
 		norm:    l.vector(prefix+"norm.weight", cfg.LinearValueDim),
+		sigmoid: cfg.OutputGate == "sigmoid",
 	}
 	for i, a := range g.negExpA {
 		g.negExpA[i] = -kernels.Exp(a)

@@ -33,6 +33,7 @@ type gdn struct {
 	negExpA []float32 // [nv]: -exp(A_log)
 	dtBias  []float32 // [nv]
 	norm    []float32 // [dv], as stored
+	sigmoid bool      // the output gate is σ(z), not SiLU(z)
 	state   int       // offset of the delta-rule matrices [nv, dk, dv] in a state, in floats
 	window  int       // offset of the raw convolution window [3, C] in a state, in floats
 }
