@@ -249,6 +249,9 @@ func (e *Engine) loadText() error {
 	if e.tok, err = tokenizer.ParseWithConfig(file, config); err != nil {
 		return fmt.Errorf("tokenizer.json: %w", err)
 	}
+	if n, rows := e.tok.Size(), e.ck.Config.VocabSize; n > rows {
+		return fmt.Errorf("tokenizer.json has token ids up to %d, and config.json a vocab_size of %d: the files belong to different models", n-1, rows)
+	}
 	e.memo = tokenizer.NewMemo(memoBytes)
 	source, err := e.ck.ChatTemplate()
 	if err != nil {

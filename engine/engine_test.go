@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"hearth/engine/chat"
@@ -291,5 +294,33 @@ func TestFailedLoad(t *testing.T) {
 	var re *RequestError
 	if !errors.As(err, &re) || re.Kind != NotReady {
 		t.Errorf("chat: %v", err)
+	}
+}
+
+// TestForeignTokenizer: a tokenizer with ids that the embeddings have no row for is refused, naming both files.
+func TestForeignTokenizer(t *testing.T) {
+	files := fstest.MapFS{}
+	entries, err := os.ReadDir(tinyDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range entries {
+		b, err := os.ReadFile(filepath.Join(tinyDir, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[f.Name()] = &fstest.MapFile{Data: b}
+	}
+	const start = `"added_tokens": [`
+	tok := files["tokenizer.json"]
+	changed := strings.Replace(string(tok.Data), start, start+`{"id": 99999, "content": "<foreign>", "special": true}, `, 1)
+	if changed == string(tok.Data) {
+		t.Fatal("no added tokens in tokenizer.json")
+	}
+	tok.Data = []byte(changed)
+	e := Open(context.Background(), Options{FS: files, Name: "foreign"})
+	defer e.Close()
+	if err := e.Wait(context.Background()); err == nil || !strings.Contains(err.Error(), "99999") || !strings.Contains(err.Error(), "vocab_size") {
+		t.Errorf("got %v, want both numbers", err)
 	}
 }

@@ -239,6 +239,23 @@ func TestCancelledStepEnds(t *testing.T) {
 	}
 }
 
+// TestStepRefuses: what would read outside the embeddings or the step's memory is an error.
+func TestStepRefuses(t *testing.T) {
+	r := newRig(t, "tiny-a-bf16", "weights", 4)
+	ctx, v := context.Background(), int32(r.m.cfg.VocabSize)
+	for name, tokens := range map[string][]int32{"none": {}, "five": {1, 2, 3, 4, 5}, "negative": {-1}, "past the vocabulary": {1, v}} {
+		if err := r.Prefill(ctx, []device.Prefill{{Pages: r.ids, Tokens: tokens}}); err == nil {
+			t.Errorf("prefill of %s: no error", name)
+		}
+	}
+	if err := r.Round(ctx, []device.RoundPlan{{Pages: r.ids, Root: v}}, make([]device.RoundResult, 1)); err == nil {
+		t.Error("round with a root past the vocabulary: no error")
+	}
+	if err := r.Round(ctx, make([]device.RoundPlan, 5), make([]device.RoundResult, 5)); err == nil {
+		t.Error("round of five sequences in four rows: no error")
+	}
+}
+
 // TestCopies continues a sequence from a copied state and a copied partial page.
 func TestCopies(t *testing.T) {
 	r := newRig(t, "tiny-b-mixed", "activations_kvfp8", 64)
@@ -260,13 +277,19 @@ func TestCopies(t *testing.T) {
 	r.CopyPage(9, 1, 8)
 	whole := make([]byte, r.Geometry().PageBytes)
 	r.ReadPage(0, whole)
+	r.CopyState(1, 0)
 	want := round(r.ids, 0)
 	r.WriteState(0, state)
 	r.WritePage(10, whole)
-	got := round([]device.PageID{10, 9}, 0)
-	for i := range want {
-		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
-			t.Fatalf("logit %d: %v after copies, %v before", i, got[i], want[i])
+	same := func(what string, got []float32) {
+		t.Helper()
+		for i := range want {
+			if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+				t.Fatalf("%s: logit %d is %v, was %v", what, i, got[i], want[i])
+			}
 		}
 	}
+	same("from written bytes", round([]device.PageID{10, 9}, 0))
+	r.CopyPage(11, 1, 8)
+	same("from a copied state", round([]device.PageID{0, 11}, 1))
 }

@@ -136,11 +136,13 @@ func (d *Device) Prefill(ctx context.Context, rows []device.Prefill) error {
 	for i := range rows {
 		r := &rows[i]
 		d.spans = append(d.spans, d.newSpan(total, len(r.Tokens), r.Position, r.State, r.Pages))
-		if total+len(r.Tokens) > d.maxRows {
-			return fmt.Errorf("prefill of more than %d rows in one step", d.maxRows)
+		if len(r.Tokens) == 0 || total+len(r.Tokens) > d.maxRows {
+			return fmt.Errorf("a prefill of %d tokens after %d rows: want 1 or more, and at most %d rows in one step", len(r.Tokens), total, d.maxRows)
 		}
 		for j, t := range r.Tokens {
-			d.embed(total+j, t)
+			if err := d.embed(total+j, t); err != nil {
+				return err
+			}
 		}
 		total += len(r.Tokens)
 	}
@@ -160,7 +162,9 @@ func (d *Device) Round(ctx context.Context, plans []device.RoundPlan, results []
 	for i := range plans {
 		p := &plans[i]
 		d.spans = append(d.spans, d.newSpan(i, 1, p.Position, p.State, p.Pages))
-		d.embed(i, p.Root)
+		if err := d.embed(i, p.Root); err != nil {
+			return err
+		}
 	}
 	if err := d.forward(ctx, len(plans), d.spans); err != nil {
 		return err
@@ -226,7 +230,11 @@ func (d *Device) Close() error {
 }
 
 // embed puts a token's embedding in row r of the residual stream.
-func (d *Device) embed(r int, token int32) {
+func (d *Device) embed(r int, token int32) error {
+	if v := d.m.cfg.VocabSize; token < 0 || int(token) >= v {
+		return fmt.Errorf("token %d is outside the vocabulary of %d rows", token, v)
+	}
 	h := d.m.cfg.HiddenSize
 	d.m.embed.Row(d.w.h[r*h:(r+1)*h], int(token))
+	return nil
 }

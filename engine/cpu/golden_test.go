@@ -136,7 +136,7 @@ func rigOf(t testing.TB, ck *checkpoint.Checkpoint, kv string, f32 bool, maxRows
 	t.Helper()
 	const pages = 16
 	d, err := Load(context.Background(), ck, Options{
-		Threads: 2, F32Activations: f32, KV: kv, States: 1, MTP: true, MaxRows: maxRows,
+		Threads: 2, F32Activations: f32, KV: kv, States: 2, MTP: true, MaxRows: maxRows,
 		Pages: func(int) int { return pages },
 	})
 	if err != nil {
@@ -154,7 +154,9 @@ func rigOf(t testing.TB, ck *checkpoint.Checkpoint, kv string, f32 bool, maxRows
 func (r *rig) run(t testing.TB, tokens []int32, position int) (final, logits []float32) {
 	t.Helper()
 	for i, tok := range tokens {
-		r.embed(i, tok)
+		if err := r.embed(i, tok); err != nil {
+			t.Fatal(err)
+		}
 	}
 	spans := []span{r.newSpan(0, len(tokens), position, 0, r.ids)}
 	if err := r.forward(context.Background(), len(tokens), spans); err != nil {
