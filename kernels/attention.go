@@ -131,8 +131,11 @@ func finish(dst, acc []float32, L, r float32) {
 	}
 }
 
+// HeadDimMultiple divides every KVLayout.Dim that attention takes: the float32 lanes of an AVX2 register.
+const HeadDimMultiple = 8
+
 func (l KVLayout) checkAttend(group, head int) {
-	if l.Dim <= 0 || l.Dim%8 != 0 || group < 1 || head < 0 || head >= l.Heads {
+	if l.Dim <= 0 || l.Dim%HeadDimMultiple != 0 || group < 1 || head < 0 || head >= l.Heads {
 		panic(fmt.Sprintf("kernels: attention of %d query heads with KV head %d of %+v", group, head, l))
 	}
 }

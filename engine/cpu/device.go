@@ -22,9 +22,9 @@ type Options struct {
 	KV             string             // "f32", "bf16", "fp8"; "" or "auto": fp8 where the checkpoint has k/v scales, else bf16
 	Pages          func(page int) int // how many pages to reserve, given the bytes of one
 	States         int
-	MaxRows        int  // rows of a step; 0: defaultMaxRows
-	MTP            bool // keep the MTP layer's keys and values too
-	Progress       func(repackedBytes int64)
+	MaxRows        int               // rows of a step; 0: defaultMaxRows
+	MTP            bool              // keep the MTP layer's keys and values too
+	Progress       func(bytes int64) // hears how much of the checkpoint is dealt with; may be nil
 }
 
 // Device is a model on the CPU.
@@ -56,6 +56,9 @@ func Load(ctx context.Context, ck *checkpoint.Checkpoint, o Options) (*Device, e
 	format, err := kvFormat(o.KV, ck)
 	if err != nil {
 		return nil, err
+	}
+	if n := ck.Config.HeadDim; n%kernels.HeadDimMultiple != 0 {
+		return nil, fmt.Errorf("config.json: head_dim %d is not supported: attention takes multiples of %d", n, kernels.HeadDimMultiple)
 	}
 	o.Threads = threadCount(o.Threads)
 	if o.MaxRows == 0 {

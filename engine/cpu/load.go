@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"hearth/engine/checkpoint"
 	"hearth/kernels"
@@ -15,18 +14,21 @@ type loader struct {
 	ck      *checkpoint.Checkpoint
 	ctx     context.Context
 	threads int
-	f32     bool // activations stay float32 whatever the checkpoint declares
-	done    atomic.Int64
+	f32     bool  // activations stay float32 whatever the checkpoint declares
+	done    int64 // bytes
 	report  func(bytes int64)
 	err     error
 }
 
-// load reads every text tensor of the checkpoint. report hears how many bytes have been repacked.
+// load reads every text tensor of the checkpoint. report, which may be nil, hears how many bytes are dealt with.
 func load(ctx context.Context, ck *checkpoint.Checkpoint, threads int, f32 bool, report func(int64)) (*model, error) {
 	l := &loader{ck: ck, ctx: ctx, threads: threads, f32: f32, report: report}
 	cfg := ck.Config
 	m := &model{cfg: cfg, freqs: kernels.RoPEFreqs(cfg.RopeTheta, cfg.RotaryDims)}
 	m.embed = l.raw("embed_tokens", cfg.VocabSize, cfg.HiddenSize)
+	if !cfg.Tied { // else they count when the head is repacked
+		l.progress(len(m.embed.Codes))
+	}
 	for i := range cfg.Layers {
 		m.layers = append(m.layers, l.layer(fmt.Sprintf("layers.%d.", i), cfg.FullAttention[i]))
 		if l.err != nil {
@@ -115,9 +117,9 @@ func (l *loader) mtp() *mtp {
 
 // norm reads a zero-centred norm weight and adds the 1.
 func (l *loader) norm(name string, n int) []float32 {
-	v := l.vector(name, n)
+	v, offset := l.vector(name, n), l.ck.NormOffset()
 	for i := range v {
-		v[i] += l.ck.NormOffset()
+		v[i] += offset
 	}
 	return v
 }
@@ -172,10 +174,16 @@ func (l *loader) matrix(name string, rows, cols int) kernels.Matrix {
 		return nil
 	}
 	src.Done()
-	if l.report != nil {
-		l.report(l.done.Add(int64(len(src.Codes) + len(src.BlockScales))))
-	}
+	l.progress(len(src.Codes) + len(src.BlockScales))
 	return p.matrix
+}
+
+// progress tells that so many more bytes of the checkpoint are dealt with.
+func (l *loader) progress(bytes int) {
+	l.done += int64(bytes)
+	if l.report != nil {
+		l.report(l.done)
+	}
 }
 
 // packAll repacks all panels, each thread a share.

@@ -24,7 +24,7 @@ func newMemory(pageBytes, pages, stateFloats, states int) (*memory, error) {
 	m := &memory{pageBytes: pageBytes, stateFloats: stateFloats, pageCount: pages, stateCount: states}
 	var err error
 	if m.pages, err = reserve(pageBytes * pages); err != nil {
-		return nil, fmt.Errorf("reserve %d pages of %d bytes: %w", pages, pageBytes, err)
+		return nil, fmt.Errorf("reserve %d pages of %d bytes for keys and values: %w; a shorter --context or another --kv needs less", pages, pageBytes, err)
 	}
 	if m.stateBytes, err = reserve(4 * stateFloats * states); err != nil {
 		unix.Munmap(m.pages)
