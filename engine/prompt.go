@@ -189,9 +189,9 @@ func checkSampling(s Sampling, vocab int) error {
 	if len(s.LogitBias) > maxLogitBias {
 		return invalidf("logit_bias", "logit_bias has %d entries: at most %d", len(s.LogitBias), maxLogitBias)
 	}
-	for token, v := range s.LogitBias {
-		if token < 0 || token >= vocab || !(v >= -100 && v <= 100) {
-			return invalidf("logit_bias", "logit_bias of token %d is %v: want tokens 0 to %d and values from -100 to 100", token, v, vocab-1)
+	for _, b := range sampling.SortBias(s.LogitBias) {
+		if b.Token < 0 || b.Token >= vocab || !(b.Value >= -100 && b.Value <= 100) {
+			return invalidf("logit_bias", "logit_bias of token %d is %v: want tokens 0 to %d and values from -100 to 100", b.Token, b.Value, vocab-1)
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ func (c *quantConfig) modelOptMixed(layers fields) error {
 		return fmt.Errorf("%s: MIXED_PRECISION without quantized_layers: which module has which algorithm?", c.file)
 	}
 	schemes := make(map[string]Scheme, len(layers.m))
-	for name := range layers.m {
+	for _, name := range sortedKeys(layers.m) { // of several mistakes always the same is told
 		s, err := modelOptScheme(layers.file+": "+clip(name), layers.object(name).textOr("quant_algo", ""))
 		if err != nil {
 			return err
