@@ -45,6 +45,9 @@ func Shapes() []Shape {
 	w4a4, w4a16 := small, small
 	w4a4.Name, w4a4.About, w4a4.Algorithm = "qwen3.5-0.8b", "0.8B, body NVFP4 W4A4, head NVFP4 W4A16", bodyAndHead(algoNVFP4)
 	w4a16.Name, w4a16.About, w4a16.Algorithm = "qwen3.5-0.8b-w4a16", "0.8B, NVFP4 W4A16", bodyAndHead(algoWeight4)
+	medium := w4a4
+	medium.Name, medium.About = "qwen3.5-2b", "2B, untied, body NVFP4 W4A4, head NVFP4 W4A16"
+	medium.Hidden, medium.Intermediate = 2048, 6144
 	return []Shape{
 		{
 			Name: "demo", About: "the embedded demo model, NVFP4 W4A4",
@@ -53,7 +56,7 @@ func Shapes() []Shape {
 			Vocab: 4096, MaxPositions: 65536, RopeTheta: 1e6, Tied: true, EOS: 4083,
 			Algorithm: bodyAndHead(algoNVFP4),
 		},
-		w4a4, w4a16,
+		w4a4, w4a16, medium,
 		{
 			Name: "qwen3.6-27b-layer", About: "four layers of the 27B with a short vocabulary: attention FP8, MLP and head NVFP4 W4A16",
 			Hidden: 5120, Intermediate: 17408, Layers: 4, Heads: 24, KVHeads: 4, HeadDim: 256,
