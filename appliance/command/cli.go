@@ -50,6 +50,11 @@ func Main(v string) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	ctx, err := parser.Parse(os.Args[1:])
+	if err != nil {
+		if blamed := resolver.Blame(err); blamed != nil {
+			parser.FatalIfErrorf(&appliance.StartError{Code: appliance.ExitConfig, Message: blamed.Error()})
+		}
+	}
 	parser.FatalIfErrorf(err)
 	if err := resolver.Err(); err != nil {
 		parser.FatalIfErrorf(&appliance.StartError{Code: appliance.ExitConfig, Message: err.Error()})

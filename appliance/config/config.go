@@ -122,6 +122,19 @@ func (r *Resolver) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (an
 	return v, nil
 }
 
+// Blame says where a refused value came from, if not from the command line; else it is nil.
+func (r *Resolver) Blame(err error) error {
+	rest, ok := strings.CutPrefix(err.Error(), "--")
+	if !ok {
+		return nil
+	}
+	name := strings.FieldsFunc(rest, func(c rune) bool { return c == ' ' || c == ':' || c == '=' })
+	if len(name) == 0 || r.sources[name[0]] == "" {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", r.sources[name[0]], err)
+}
+
 // Err is what is wrong with the file. It is to be asked after the parse.
 func (r *Resolver) Err() error { return r.err }
 
