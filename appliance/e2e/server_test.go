@@ -121,7 +121,6 @@ func calling() body {
 type answer struct {
 	status     int
 	retryAfter string
-	id         string
 	Error      struct{ Message, Type, Code, Param string }
 	Choices    []choice
 	Usage      struct {
