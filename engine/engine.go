@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"hearth/engine/chat"
 	"hearth/engine/checkpoint"
 	"hearth/engine/cpu"
 	"hearth/engine/device"
@@ -45,14 +44,13 @@ type Engine struct {
 	done   sync.WaitGroup
 
 	// Set before loaded is closed, read-only afterwards.
-	ck       *checkpoint.Checkpoint
-	tok      *tokenizer.Tokenizer
-	memo     *tokenizer.Memo
-	template *chat.Template
-	dev      device.Device
-	context  int // positions of a sequence
-	eos      map[int32]bool
-	running  atomic.Int32
+	ck *checkpoint.Checkpoint
+	text
+	memo    *tokenizer.Memo
+	dev     device.Device
+	context int // positions of a sequence
+
+	running atomic.Int32
 }
 
 // Open starts loading a checkpoint and returns at once; Status tells how far it is, Wait waits.
@@ -172,9 +170,10 @@ func (e *Engine) load() error {
 		return err
 	}
 	e.ck = ck
-	if err := e.loadText(); err != nil {
+	if e.text, err = readText(ck); err != nil {
 		return err
 	}
+	e.memo = tokenizer.NewMemo(memoBytes)
 	info := e.describe()
 	total := ck.Bytes()
 	e.status.Store(&Status{State: Loading, Stage: "reading weights", Model: info})
@@ -234,40 +233,6 @@ func (e *Engine) pageCount(pageBytes int) int {
 		}
 	}
 	return pages
-}
-
-// loadText reads tokenizer, template and end tokens.
-func (e *Engine) loadText() error {
-	file, err := e.ck.File("tokenizer.json")
-	if err != nil {
-		return err
-	}
-	config, err := e.ck.File("tokenizer_config.json")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if e.tok, err = tokenizer.ParseWithConfig(file, config); err != nil {
-		return fmt.Errorf("tokenizer.json: %w", err)
-	}
-	if n, rows := e.tok.Size(), e.ck.Config.VocabSize; n > rows {
-		return fmt.Errorf("tokenizer.json has token ids up to %d, and config.json a vocab_size of %d: the files belong to different models", n-1, rows)
-	}
-	e.memo = tokenizer.NewMemo(memoBytes)
-	source, err := e.ck.ChatTemplate()
-	if err != nil {
-		return err
-	}
-	if e.template, err = chat.ParseTemplate(source); err != nil {
-		return fmt.Errorf("chat template: %w", err)
-	}
-	e.eos = map[int32]bool{}
-	for _, id := range append(e.ck.Config.Generation.EOS, e.ck.Config.EOS...) {
-		e.eos[int32(id)] = true
-	}
-	if len(e.eos) == 0 {
-		return errors.New("neither generation_config.json nor config.json has an eos_token_id: replies would never end")
-	}
-	return nil
 }
 
 func (e *Engine) describe() ModelInfo {

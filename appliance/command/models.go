@@ -13,13 +13,14 @@ import (
 	"hearth/appliance/config"
 	"hearth/appliance/demo"
 	"hearth/appliance/library"
+	"hearth/engine"
 	"hearth/engine/checkpoint"
 )
 
 type modelsCmd struct {
 	List   modelsListCmd   `cmd:"" help:"List them."`
 	Show   modelsShowCmd   `cmd:"" help:"Show one: configuration, formats, files."`
-	Verify modelsVerifyCmd `cmd:"" help:"Read all of one and check tensors, files and digests."`
+	Verify modelsVerifyCmd `cmd:"" help:"Read all of one and check tensors, files, tokenizer, template and digests."`
 }
 
 type modelsListCmd struct{}
@@ -107,7 +108,11 @@ func (c modelsVerifyCmd) Run(g config.Global) error {
 	for _, f := range report.Findings {
 		fmt.Printf("%s: %s: %s\n", f.Severity, f.Subject, f.Message)
 	}
-	if !report.Sound() {
+	text := engine.CheckText(ck)
+	if text != nil {
+		fmt.Printf("%s: %v\n", checkpoint.Broken, text)
+	}
+	if !report.Sound() || text != nil {
 		return &appliance.StartError{Code: appliance.ExitModel, Message: "the model is broken; copy it again"}
 	}
 	fmt.Println("sound, fingerprint", report.Digests.Fingerprint)

@@ -188,3 +188,28 @@ func TestModelsCommands(t *testing.T) {
 		}
 	}
 }
+
+// TestVerifyReadsTheTemplate: a model whose template cannot be parsed would not load, so it is not sound.
+func TestVerifyReadsTheTemplate(t *testing.T) {
+	const from = "../../engine/testdata/golden/tiny-b-nvfp4" // some files are links
+	dir := t.TempDir()
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(from, e.Name()))
+		if err = errors.Join(err, os.WriteFile(filepath.Join(dir, e.Name()), b, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, _, code := run(t, "", "models", "verify", dir); code != 0 || !strings.Contains(out, "sound") {
+		t.Fatalf("exit code %d: %s", code, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "chat_template.jinja"), []byte("{% if %}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, _, code := run(t, "", "models", "verify", dir); code != appliance.ExitModel || !strings.Contains(out, "chat template") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+}

@@ -137,7 +137,7 @@ func (c *Checkpoint) verifyFiles(r *Report) {
 		r.add(Warning, "generation_config.json", "absent: sampling defaults are neutral, and only config.json says where a reply ends")
 	}
 	if len(c.Config.EOS) == 0 && len(c.Config.Generation.EOS) == 0 {
-		r.add(Warning, "config.json", "no eos_token_id there or in generation_config.json: replies end at their limit")
+		r.add(Broken, "config.json", "no eos_token_id there or in generation_config.json: replies would never end")
 	}
 	if c.Config.MTPLayers > 0 && !c.HasMTP() {
 		r.add(Warning, "config.json", "an MTP head is configured and its tensors are absent: drafts come from the prompt only")
