@@ -6,12 +6,16 @@ const (
 	// defaultMaxQueue waiting requests: one agent rarely has more than a handful in flight, and a longer line than this
 	// answers nobody in time.
 	defaultMaxQueue = 64
-	// maxStops strings a request may end on, as in the OpenAI API.
-	maxStops = 16
-	// maxStopBytes of one stop string: what the scanner may have to hold back.
-	maxStopBytes = 4096
-	// maxLogitBias entries of a request: a vocabulary's worth would make sampling slower than the model.
-	maxLogitBias = 1024
+	// MaxStops strings a request may end on: four times the OpenAI API's.
+	MaxStops = 16
+	// MaxStopBytes of one stop string: what the scanner may have to hold back.
+	MaxStopBytes = 1024
+	// MaxLogitBias entries of a request: a vocabulary's worth would make sampling slower than the model.
+	MaxLogitBias = 1024
+	// MaxTemperature as in the OpenAI API: far above it every token is as likely as any other.
+	MaxTemperature = 2
+	// MaxRepetitionPenalty is far beyond what leaves a text readable.
+	MaxRepetitionPenalty = 10
 	// maxKwargsDepth of nested template variables: as deep as the deepest schema that is accepted.
 	maxKwargsDepth = 64
 	// memoBytes of remembered token ids: some hundred agent conversations.

@@ -170,7 +170,7 @@ func checkSampling(s Sampling, vocab int) error {
 		value       *float32
 		least, most float32
 	}{
-		{"temperature", s.Temperature, 0, 2}, {"min_p", s.MinP, 0, 1},
+		{"temperature", s.Temperature, 0, MaxTemperature}, {"min_p", s.MinP, 0, 1},
 		{"presence_penalty", s.PresencePenalty, -2, 2}, {"frequency_penalty", s.FrequencyPenalty, -2, 2},
 	} {
 		if f.value != nil && !(*f.value >= f.least && *f.value <= f.most) {
@@ -180,14 +180,14 @@ func checkSampling(s Sampling, vocab int) error {
 	if v := s.TopP; v != nil && !(*v > 0 && *v <= 1) {
 		return invalidf("top_p", "top_p is %v: want a number above 0, at most 1", *v)
 	}
-	if v := s.RepetitionPenalty; v != nil && !(*v > 0 && *v <= 10) {
-		return invalidf("repetition_penalty", "repetition_penalty is %v: want a number above 0, at most 10", *v)
+	if v := s.RepetitionPenalty; v != nil && !(*v > 0 && *v <= MaxRepetitionPenalty) {
+		return invalidf("repetition_penalty", "repetition_penalty is %v: want a number above 0, at most %d", *v, MaxRepetitionPenalty)
 	}
 	if v := s.TopK; v != nil && *v < 0 {
 		return invalidf("top_k", "top_k is %d: want 0 (off) or more", *v)
 	}
-	if len(s.LogitBias) > maxLogitBias {
-		return invalidf("logit_bias", "logit_bias has %d entries: at most %d", len(s.LogitBias), maxLogitBias)
+	if len(s.LogitBias) > MaxLogitBias {
+		return invalidf("logit_bias", "logit_bias has %d entries: at most %d", len(s.LogitBias), MaxLogitBias)
 	}
 	for _, b := range sampling.SortBias(s.LogitBias) {
 		if b.Token < 0 || b.Token >= vocab || !(b.Value >= -100 && b.Value <= 100) {
@@ -198,12 +198,12 @@ func checkSampling(s Sampling, vocab int) error {
 }
 
 func checkStops(stops []string) error {
-	if len(stops) > maxStops {
-		return invalidf("stop", "stop has %d strings: at most %d", len(stops), maxStops)
+	if len(stops) > MaxStops {
+		return invalidf("stop", "stop has %d strings: at most %d", len(stops), MaxStops)
 	}
 	for i, s := range stops {
-		if s == "" || len(s) > maxStopBytes {
-			return invalidf(fmt.Sprintf("stop[%d]", i), "a stop string of %d bytes: want 1 to %d", len(s), maxStopBytes)
+		if s == "" || len(s) > MaxStopBytes {
+			return invalidf(fmt.Sprintf("stop[%d]", i), "a stop string of %d bytes: want 1 to %d", len(s), MaxStopBytes)
 		}
 	}
 	return nil

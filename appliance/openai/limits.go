@@ -19,11 +19,6 @@ const (
 	maxSchemaDepth = 64
 	// maxDepth bounds nesting of a whole body: a schema at its limit, inside tools[].function.parameters, with slack.
 	maxDepth = 96
-	// maxStops bounds stop strings, maxStopBytes the length of each: the scanner holds back that much text.
-	maxStops     = 16
-	maxStopBytes = 1024
-	// maxLogitBias bounds entries of logit_bias.
-	maxLogitBias = 1024
 	// maxNameBytes bounds names that are copied into the prompt or into logs.
 	maxNameBytes = 512
 	// maxEchoBytes bounds what an error message repeats of a short value from the request.

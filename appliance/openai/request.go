@@ -111,7 +111,7 @@ func (d *chatDecoder) sampling(name string, n *node) (known bool, err error) {
 	s := &d.out.Sampling
 	switch name {
 	case "temperature":
-		s.Temperature, err = n.float32(0, 100)
+		s.Temperature, err = n.float32(0, engine.MaxTemperature)
 	case "top_p":
 		if s.TopP, err = n.float32(0, 1); err == nil && *s.TopP == 0 {
 			err = n.invalidf("must be above 0 and at most 1")
@@ -123,7 +123,7 @@ func (d *chatDecoder) sampling(name string, n *node) (known bool, err error) {
 	case "frequency_penalty":
 		s.FrequencyPenalty, err = n.float32(-2, 2)
 	case "repetition_penalty":
-		if s.RepetitionPenalty, err = n.float32(0, 100); err == nil && *s.RepetitionPenalty == 0 {
+		if s.RepetitionPenalty, err = n.float32(0, engine.MaxRepetitionPenalty); err == nil && *s.RepetitionPenalty == 0 {
 			err = n.invalidf("must be above 0")
 		}
 	case "top_k":
@@ -173,8 +173,8 @@ func logitBias(n *node) (map[int]float32, error) {
 			return err
 		}
 		bias[int(id)] = float32(v)
-		if len(bias) > maxLogitBias {
-			return n.up.invalidf("has more than %d entries", maxLogitBias)
+		if len(bias) > engine.MaxLogitBias {
+			return n.up.invalidf("has more than %d entries", engine.MaxLogitBias)
 		}
 		return nil
 	})
@@ -191,8 +191,8 @@ func stops(n *node) ([]string, error) {
 			return err
 		case s == "":
 			return n.invalidf("must not be empty")
-		case len(s) > maxStopBytes:
-			return n.invalidf("is longer than %d bytes", maxStopBytes)
+		case len(s) > engine.MaxStopBytes:
+			return n.invalidf("is longer than %d bytes", engine.MaxStopBytes)
 		}
 		list = append(list, s)
 		return nil
@@ -201,7 +201,7 @@ func stops(n *node) ([]string, error) {
 	case "a string":
 		return list, add(n)
 	case "an array":
-		return list, n.elements(maxStops, add)
+		return list, n.elements(engine.MaxStops, add)
 	}
 	return nil, n.wrong("a string or an array of strings")
 }

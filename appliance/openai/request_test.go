@@ -76,7 +76,7 @@ func TestRefusals(t *testing.T) {
 		{with(`,"max_completion_tokens":0`), "max_completion_tokens", ""},
 		{with(`,"max_tokens":1e400`), "max_tokens", "integer"},
 		{with(`,"max_tokens":99999999999999999999`), "max_tokens", "between"},
-		{with(`,"temperature":-0.1`), "temperature", "between 0 and 100"},
+		{with(`,"temperature":-0.1`), "temperature", "between 0 and 2"},
 		{with(`,"temperature":"hot"`), "temperature", "must be a number"},
 		{with(`,"temperature":1e999`), "temperature", "between"},
 		{with(`,"top_p":0`), "top_p", "above 0"},
@@ -293,7 +293,7 @@ func FuzzDecodeChat(f *testing.F) {
 		var e *Error
 		switch {
 		case err == nil:
-			if len(r.Messages) == 0 || len(r.Messages) > maxMessages || len(r.Stop) > maxStops || r.MaxTokens < 0 {
+			if len(r.Messages) == 0 || len(r.Messages) > maxMessages || len(r.Stop) > engine.MaxStops || r.MaxTokens < 0 {
 				t.Errorf("%+v", r)
 			}
 			for _, tool := range r.Tools {
