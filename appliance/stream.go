@@ -154,7 +154,7 @@ func (b *backlog) push(e chat.Event) bool {
 	defer b.mu.Unlock()
 	size := len(e.Text) + len(e.Name)
 	last := len(b.events) - 1
-	joined := last+1 >= coalesceEvents && joins(b.events[last].Event, e)
+	joined := last+1 >= coalesceEvents && e.Continues(b.events[last].Event)
 	if !joined {
 		size += eventBytes
 	}
@@ -169,11 +169,6 @@ func (b *backlog) push(e chat.Event) bool {
 	}
 	b.wake()
 	return true
-}
-
-// joins says whether two neighbours are pieces of one text.
-func joins(a, b chat.Event) bool {
-	return a.Kind == b.Kind && a.Index == b.Index && a.Kind != chat.CallStart && a.Kind != chat.CallEnd
 }
 
 func (b *backlog) wake() {

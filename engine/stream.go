@@ -67,17 +67,13 @@ func (s *Stream) Close() { s.cancel() }
 // emit appends an event; texts of the same kind and call are joined while unread.
 func (s *Stream) emit(e chat.Event) {
 	s.mu.Lock()
-	if n := len(s.events); n > 0 && joins(s.events[n-1], e) {
+	if n := len(s.events); n > 0 && e.Continues(s.events[n-1]) {
 		s.events[n-1].Text += e.Text
 	} else {
 		s.events = append(s.events, e)
 	}
 	s.mu.Unlock()
 	s.notify()
-}
-
-func joins(a, b chat.Event) bool {
-	return a.Kind == b.Kind && a.Index == b.Index && a.Kind != chat.CallStart && a.Kind != chat.CallEnd
 }
 
 func (s *Stream) end(r Result, err error) {

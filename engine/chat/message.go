@@ -51,3 +51,8 @@ type Event struct {
 	Name  string
 	Text  string
 }
+
+// Continues says whether e carries on the text of the event before it, so that the two can be joined.
+func (e Event) Continues(before Event) bool {
+	return e.Kind == before.Kind && e.Index == before.Index && e.Kind != CallStart && e.Kind != CallEnd
+}
