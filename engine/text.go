@@ -20,6 +20,9 @@ type text struct {
 // readText reads tokenizer, template and end tokens.
 func readText(ck *checkpoint.Checkpoint) (t text, err error) {
 	file, err := ck.File("tokenizer.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, errors.New("the folder has no tokenizer.json: copy it from where the weights came from")
+	}
 	if err != nil {
 		return t, err
 	}

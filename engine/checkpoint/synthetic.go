@@ -23,14 +23,15 @@ func Synthetic(shape string, seed uint64) (*Checkpoint, error) {
 	var names []string
 	for _, s := range Shapes() {
 		if s.Name == shape {
-			return s.make(seed)
+			return s.Synthetic(seed)
 		}
 		names = append(names, s.Name)
 	}
 	return nil, fmt.Errorf("no shape %q, there are %s", shape, strings.Join(names, ", "))
 }
 
-func (s Shape) make(seed uint64) (*Checkpoint, error) {
+// Synthetic makes a checkpoint of this shape, which need not be in Shapes.
+func (s Shape) Synthetic(seed uint64) (*Checkpoint, error) {
 	config, err := s.configJSON()
 	if err != nil {
 		return nil, err

@@ -29,6 +29,12 @@ func load(ctx context.Context, ck *checkpoint.Checkpoint, threads int, f32 bool,
 	if !cfg.Tied { // else they count when the head is repacked
 		l.progress(len(m.embed.Codes))
 	}
+	head := "lm_head"
+	if cfg.Tied {
+		head = "embed_tokens"
+	}
+	// While a matrix is repacked it is in memory twice, and this is the largest: it comes first, when the rest is not there.
+	m.head = l.fan(l.matrix(head, cfg.VocabSize, cfg.HiddenSize))
 	for i := range cfg.Layers {
 		m.layers = append(m.layers, l.layer(fmt.Sprintf("layers.%d.", i), cfg.FullAttention[i]))
 		if l.err != nil {
@@ -36,11 +42,6 @@ func load(ctx context.Context, ck *checkpoint.Checkpoint, threads int, f32 bool,
 		}
 	}
 	m.norm = l.norm("norm.weight", cfg.HiddenSize)
-	head := "lm_head"
-	if cfg.Tied {
-		head = "embed_tokens"
-	}
-	m.head = newFan(l.matrix(head, cfg.VocabSize, cfg.HiddenSize))
 	if ck.HasMTP() && l.err == nil {
 		m.mtp = l.mtp()
 	}

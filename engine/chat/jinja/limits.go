@@ -10,6 +10,7 @@ const (
 	maxTextBytes   = 128 << 20 // longest string a rendering may build: four times the largest request body
 	maxSteps       = 20 << 20  // loop turns and calls, plus one per bytesPerStep bytes copied: two seconds or so
 	bytesPerStep   = 32
+	maxStripBytes  = 1 << 10  // of strip's characters, each of which is looked for in turn
 	maxValueDepth  = 500      // of a value that is printed or compared; what requests carry is far below
 	maxValueNodes  = 16 << 20 // lists, dictionaries and scalars visited in doing so: a body of the largest size has fewer
 )

@@ -200,6 +200,9 @@ func stripMethod(left, right bool) textMethod {
 			if !ok {
 				return nil, fmt.Errorf("TypeError: strip arg must be None or str")
 			}
+			if len(chars) > maxStripBytes {
+				return nil, fmt.Errorf("strip takes at most %d bytes of characters", maxStripBytes)
+			}
 			drop = func(c rune) bool { return strings.ContainsRune(chars, c) }
 		}
 		if left {
