@@ -16,8 +16,6 @@ const (
 	MaxTemperature = 2
 	// MaxRepetitionPenalty is far beyond what leaves a text readable.
 	MaxRepetitionPenalty = 10
-	// maxKwargsDepth of nested template variables: as deep as the deepest schema that is accepted.
-	maxKwargsDepth = 64
 	// memoBytes of remembered token ids: some hundred agent conversations.
 	memoBytes = 64 << 20
 	// logProgressEvery while loading: enough for people who watch a log.

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"hearth/engine/chat"
-	"hearth/engine/chat/jinja"
 	"hearth/engine/sampling"
 )
 
@@ -99,17 +97,8 @@ func (e *Engine) input(req *Request) (chat.Input, error) {
 	if err != nil {
 		return chat.Input{}, err
 	}
-	in := chat.Input{Messages: c.Messages, Tools: c.Tools, AddGenerationPrompt: true, Continue: c.Continue}
-	if len(bytes.TrimSpace(req.TemplateKwargs)) == 0 {
-		return in, nil
-	}
-	v, err := jinja.ParseJSON(req.TemplateKwargs, maxKwargsDepth)
-	m, ok := v.(*jinja.Map)
-	if err != nil || !ok && v != nil {
-		return in, &chat.ParamError{Param: "chat_template_kwargs", Message: "must be a JSON object"}
-	}
-	in.Kwargs = m
-	return in, nil
+	vars, err := chat.Variables(req.TemplateKwargs, e.tok)
+	return chat.Input{Messages: c.Messages, Tools: c.Tools, AddGenerationPrompt: true, Continue: c.Continue, Kwargs: vars}, err
 }
 
 // room is how many tokens the reply may have.

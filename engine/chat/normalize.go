@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"sort"
@@ -274,10 +275,10 @@ func (e escape) turn(t *turn) *jinja.Map {
 	for _, c := range t.calls {
 		function := jinja.NewMap(2)
 		function.Set("name", e.text(c.name))
-		function.Set("arguments", e.tree(c.arguments))
+		function.Set("arguments", e.tree(c.arguments, e.text))
 		call := jinja.NewMap(3)
 		if c.id != "" {
-			call.Set("id", c.id)
+			call.Set("id", e.word(c.id))
 		}
 		call.Set("type", "function")
 		call.Set("function", function)
@@ -298,31 +299,43 @@ func (e escape) userText(s string) string {
 	return e.text(s)
 }
 
-// tree escapes all keys and strings of a JSON tree, into a copy.
-func (e escape) tree(v jinja.Value) jinja.Value {
+// word leaves a plain word as it is: templates look values up by it and compare it, and no tag begins or ends in it.
+func (e escape) word(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.'
+	}
+	if strings.TrimLeftFunc(s, plain) == "" {
+		return s
+	}
+	return e.text(s)
+}
+
+// tree changes all keys and strings of a JSON tree, in a copy.
+func (e escape) tree(v jinja.Value, change func(string) string) jinja.Value {
 	if e.by == nil {
 		return v
 	}
 	switch v := v.(type) {
 	case string:
-		return e.text(v)
+		return change(v)
 	case *jinja.List:
 		out := jinja.NewList(make([]jinja.Value, len(v.Items))...)
 		for i, item := range v.Items {
-			out.Items[i] = e.tree(item)
+			out.Items[i] = e.tree(item, change)
 		}
 		return out
 	case *jinja.Map:
 		out := jinja.NewMap(v.Len())
 		for i := range v.Len() {
 			key, item := v.At(i)
-			out.Set(e.text(key), e.tree(item))
+			out.Set(change(key), e.tree(item, change))
 		}
 		return out
 	}
 	return v
 }
 
+// tools are printed as JSON, in which a plain word stands between quotes.
 func (e escape) tools(tools []Tool) (*jinja.List, error) {
 	out := jinja.NewList()
 	for i, t := range tools {
@@ -330,7 +343,28 @@ func (e escape) tools(tools []Tool) (*jinja.List, error) {
 		if err != nil {
 			return nil, &ParamError{fmt.Sprintf("tools[%d]", i), "is not JSON: " + err.Error()}
 		}
-		out.Items = append(out.Items, e.tree(v))
+		out.Items = append(out.Items, e.tree(v, e.word))
 	}
 	return out, nil
+}
+
+// Variables reads a request's template variables, a JSON object or nothing. Texts in them are escaped unless they are plain
+// words. Errors are *ParamError.
+func Variables(object []byte, esc Escaper) (*jinja.Map, error) {
+	if len(bytes.TrimSpace(object)) == 0 {
+		return nil, nil
+	}
+	e := escape{esc}
+	v, err := jinja.ParseJSON(object, maxJSONDepth)
+	if err != nil {
+		return nil, &ParamError{"chat_template_kwargs", "is not a JSON object: " + err.Error()}
+	}
+	if v == nil {
+		return nil, nil
+	}
+	m, ok := v.(*jinja.Map)
+	if !ok {
+		return nil, &ParamError{"chat_template_kwargs", "is not a JSON object"}
+	}
+	return e.tree(m, e.word).(*jinja.Map), nil
 }
