@@ -1,13 +1,11 @@
 package kernels
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 func init() { registerCheck("attention", checkAttention) }
 
-// checkAttention covers each stored format, each size of tile, a page that is not full and a second segment.
+// checkAttention covers each stored format, each size of tile, a page that is not full, a second segment, and
+// segments apart.
 func checkAttention() error {
 	for _, format := range []KVFormat{KVF32, KVBF16, KVFP8} {
 		l := KVLayout{Format: format, Heads: 1, Dim: 64}
@@ -39,10 +37,19 @@ func checkAttention() error {
 			got, want, s := make([]float32, len(q)), make([]float32, len(q)), new(AttnScratch)
 			l.Attend(got, q, stride, shape.rows, shape.group, lens, pages, 0, 0.125, 0.01, 0.01, s)
 			l.attendGeneric(want, q, stride, shape.rows, shape.group, lens, pages, 0, 0.125*l.restore(0.01), l.restore(0.01), s)
-			for i, w := range want {
-				if math.Float32bits(got[i]) != math.Float32bits(w) {
-					return fmt.Errorf("%v, %d rows of %d heads, entry %d: %v, want %v", format, shape.rows, shape.group, i, got[i], w)
-				}
+			if err := checkSame(got, want); err != nil {
+				return fmt.Errorf("%v, %d rows of %d heads: %w", format, shape.rows, shape.group, err)
+			}
+			if shape.rows > 1 {
+				continue
+			}
+			segments := Segments(positions)
+			part := make([]float32, segments*shape.group*l.PartFloats())
+			clear(got)
+			l.AttendSegments(part, q, shape.group, positions, pages, 0, 0, segments, 0.125, 0.01, s)
+			l.MergeSegments(got, part, shape.group, segments, 0.01)
+			if err := checkSame(got, want); err != nil {
+				return fmt.Errorf("%v, segments of %d heads: %w", format, shape.group, err)
 			}
 		}
 	}

@@ -257,6 +257,16 @@ func (f *FP8) mulReference(y []float32, stride int, in *Input, p0, p1 int) {
 
 func init() {
 	registerCheck("fp8", func() error {
+		x := checkVector(333, 6)
+		if got, want := absMax(x), absMaxReference(x); got != want {
+			return fmt.Errorf("largest magnitude is %v, want %v", got, want)
+		}
+		rounded, wantRounded := make([]float32, len(x)), make([]float32, len(x))
+		roundE4M3(rounded, x, 0.003) // some are cut at 448, some below the smallest normal number
+		roundE4M3Reference(wantRounded, x, 0.003)
+		if err := checkSame(rounded, wantRounded); err != nil {
+			return fmt.Errorf("activations in E4M3: %w", err)
+		}
 		const rows, cols = 150, 331
 		for scheme, kind := range []InputKind{InputE4M3, InputE4M3Row, InputE4M3Groups} {
 			scales := make([]float32, []int{1, rows, groups(rows) * groups(cols)}[scheme])

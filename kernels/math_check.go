@@ -62,6 +62,14 @@ func init() {
 	registerCheck("DeltaGates", compare(func(y []float32) { DeltaGates(y[:40], y[40:80], a[:40], b[:40], c[:40], c[40:80]) },
 		func(y []float32) { deltaGatesGeneric(y[:40], y[40:80], a[:40], b[:40], c[:40], c[40:80]) }))
 	registerCheck("DeltaRule", checkDeltaRule)
+	registerCheck("ArgMax", func() error {
+		x := checkVector(argMaxChunk+n, 6)
+		x[7], x[argMaxChunk+n-2] = 9, 9 // the first of two equals wins
+		if got, want := ArgMax(x), argMaxReference(x); got != want {
+			return fmt.Errorf("the largest value is at %d, not %d", want, got)
+		}
+		return nil
+	})
 }
 
 // checkDeltaRule runs three tokens of one head whose columns need every tile.
