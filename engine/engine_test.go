@@ -297,8 +297,9 @@ func TestFailedLoad(t *testing.T) {
 	}
 }
 
-// TestForeignTokenizer: a tokenizer with ids that the embeddings have no row for is refused, naming both files.
-func TestForeignTokenizer(t *testing.T) {
+// withTokenizer is the tiny checkpoint with a text of its tokenizer.json replaced.
+func withTokenizer(t *testing.T, old, new string) fstest.MapFS {
+	t.Helper()
 	files := fstest.MapFS{}
 	entries, err := os.ReadDir(tinyDir)
 	if err != nil {
@@ -311,16 +312,38 @@ func TestForeignTokenizer(t *testing.T) {
 		}
 		files[f.Name()] = &fstest.MapFile{Data: b}
 	}
-	const start = `"added_tokens": [`
 	tok := files["tokenizer.json"]
-	changed := strings.Replace(string(tok.Data), start, start+`{"id": 99999, "content": "<foreign>", "special": true}, `, 1)
-	if changed == string(tok.Data) {
-		t.Fatal("no added tokens in tokenizer.json")
+	if strings.Count(string(tok.Data), old) != 1 {
+		t.Fatalf("tokenizer.json does not have %q once", old)
 	}
-	tok.Data = []byte(changed)
+	tok.Data = []byte(strings.Replace(string(tok.Data), old, new, 1))
+	return files
+}
+
+// TestForeignTokenizer: a tokenizer with ids that the embeddings have no row for is refused, naming both files.
+func TestForeignTokenizer(t *testing.T) {
+	const start = `"added_tokens": [`
+	files := withTokenizer(t, start, start+`{"id": 99999, "content": "<foreign>", "special": true}, `)
 	e := Open(context.Background(), Options{FS: files, Name: "foreign"})
 	defer e.Close()
 	if err := e.Wait(context.Background()); err == nil || !strings.Contains(err.Error(), "99999") || !strings.Contains(err.Error(), "vocab_size") {
 		t.Errorf("got %v, want both numbers", err)
+	}
+}
+
+// TestRowsWithoutToken: a row of the head below the tokenizer's size that no token has is not chosen, whatever its logit.
+func TestRowsWithoutToken(t *testing.T) {
+	const start = `"added_tokens": [`
+	files := withTokenizer(t, start, start+`{"id": 511, "content": "<far>", "special": true}, `)
+	e := Open(context.Background(), Options{FS: files, Name: "tiny", Threads: 2})
+	defer e.Close()
+	if err := e.Wait(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	want, _ := answer(t, e, ask("q", 30))
+	biased := ask("q", 30)
+	biased.Sampling.LogitBias = map[int]float32{505: 100} // no token
+	if got, _ := answer(t, e, biased); words(got) != words(want) {
+		t.Errorf("a bias to a row without a token changed %q to %q", words(want), words(got))
 	}
 }

@@ -62,7 +62,7 @@ func (e *Engine) generate(s *sequence) (FinishReason, error) {
 		return "", err
 	}
 	root, position := s.ids[len(s.ids)-1], len(s.ids)-1
-	plan := [1]device.RoundPlan{{State: s.state, Pages: s.pages, Params: s.params, Counts: s.counts}}
+	plan := [1]device.RoundPlan{{State: s.state, Pages: s.pages, Params: s.params, Mask: e.named, Counts: s.counts}}
 	var result [1]device.RoundResult
 	t := &s.result.Timings
 	t.PrefillTokens = len(s.ids)

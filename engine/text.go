@@ -15,6 +15,7 @@ type text struct {
 	tok      *tokenizer.Tokenizer
 	template *chat.Template
 	eos      map[int32]bool // ids that end a reply
+	named    []uint64       // bit t%64 of word t/64 is set where token t exists; nil where all below the tokenizer's size do
 }
 
 // readText reads tokenizer, template and end tokens.
@@ -36,6 +37,7 @@ func readText(ck *checkpoint.Checkpoint) (t text, err error) {
 	if n, rows := t.tok.Size(), ck.Config.VocabSize; n > rows {
 		return t, fmt.Errorf("tokenizer.json has token ids up to %d, and config.json a vocab_size of %d: the files belong to different models", n-1, rows)
 	}
+	t.named = namedTokens(t.tok)
 	source, err := ck.ChatTemplate()
 	if err != nil {
 		return t, err
@@ -53,6 +55,23 @@ func readText(ck *checkpoint.Checkpoint) (t text, err error) {
 		return t, errors.New("neither generation_config.json nor config.json has an eos_token_id: replies would never end")
 	}
 	return t, nil
+}
+
+// namedTokens is text.named. Rows of the head without a token must never be chosen; those above the tokenizer's size are left
+// out by the sampler for less than a mask costs.
+func namedTokens(tok *tokenizer.Tokenizer) []uint64 {
+	mask, all := make([]uint64, (tok.Size()+63)/64), true
+	for id := range tok.Size() {
+		if _, ok := tok.Token(int32(id)); ok {
+			mask[id/64] |= 1 << (id % 64)
+		} else {
+			all = false
+		}
+	}
+	if all {
+		return nil
+	}
+	return mask
 }
 
 // CheckText reads a checkpoint's tokenizer, template and end tokens as a load does, which Verify of the checkpoint leaves

@@ -179,7 +179,7 @@ func (d *Device) Round(ctx context.Context, plans []device.RoundPlan, results []
 		row := logits[i*v : (i+1)*v]
 		results[i].Logits = row
 		d.sampler.Params = plans[i].Params
-		results[i].Token = int32(d.sampler.Sample(row, plans[i].Index, plans[i].Counts))
+		results[i].Token = int32(d.sampler.SampleMasked(row, plans[i].Mask, plans[i].Index, plans[i].Counts))
 	}
 	return nil
 }

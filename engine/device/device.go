@@ -46,6 +46,7 @@ type RoundPlan struct {
 	Position int   // of Root; the state holds exactly the tokens before it
 	Root     int32 // the last known token, not yet in pages or state
 	Params   sampling.Params
+	Mask     []uint64         // token t is allowed where bit t%64 of word t/64 is set; nil: all are
 	Counts   *sampling.Counts // tokens that count for penalties, Root included
 	Index    uint64           // of the token being chosen, for the sampler's generator
 }
