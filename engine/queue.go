@@ -48,6 +48,7 @@ func (q *queue) pop() *sequence {
 	ns := q.turns[0]
 	q.turns = q.turns[1:]
 	s := q.lines[ns][0]
+	q.lines[ns][0] = nil // its prompt need not outlive it
 	if rest := q.lines[ns][1:]; len(rest) > 0 {
 		q.lines[ns] = rest
 		q.turns = append(q.turns, ns)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"hearth/engine/device"
@@ -43,7 +42,7 @@ func (e *Engine) run(s *sequence) {
 		s.finish(reason)
 	case e.ctx.Err() != nil:
 		s.fail(errShutdown)
-	case errors.Is(err, context.Canceled):
+	case s.ctx.Err() != nil: // cancelled, or past its deadline
 		s.fail(errCancelled)
 	default:
 		e.log.Error("sequence failed", "request", s.req.ID, "error", err)
