@@ -29,6 +29,11 @@ type exchange struct {
 // chatCompletions answers POST /v1/chat/completions. Every refusal happens before the first byte of a stream.
 func (s *Server) chatCompletions(c *fiber.Ctx) error {
 	begin := time.Now()
+	leave, err := s.enter(c)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	body, err := requestBody(c)
 	if err != nil {
 		return err
@@ -49,16 +54,21 @@ func (s *Server) chatCompletions(c *fiber.Ctx) error {
 	req.ID = x.id
 	x.ctx, x.cancel = context.WithCancelCause(s.base)
 	go watchPeer(x.ctx, x.conn, s.opt.PeerPoll, x.cancel)
-	x.stream, err = s.opt.Engine.Chat(x.ctx, &req.Request)
-	if err != nil {
-		defer s.release(x)
+	streaming := false
+	defer func() {
+		if !streaming { // also when a panic passes through
+			s.release(x)
+		}
+	}()
+	if x.stream, err = s.opt.Engine.Chat(x.ctx, &req.Request); err != nil {
 		return x.reason(err)
 	}
+	leave()
 	if req.Stream {
 		s.sendStream(c, x)
+		streaming = true
 		return nil
 	}
-	defer s.release(x)
 	return s.sendAnswer(c, x)
 }
 

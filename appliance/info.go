@@ -79,6 +79,11 @@ func (s *Server) showModel(c *fiber.Ctx) error {
 }
 
 func (s *Server) tokenize(c *fiber.Ctx) error {
+	leave, err := s.enter(c)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	body, err := requestBody(c)
 	if err != nil {
 		return err
@@ -102,6 +107,11 @@ func (s *Server) tokenize(c *fiber.Ctx) error {
 }
 
 func (s *Server) detokenize(c *fiber.Ctx) error {
+	leave, err := s.enter(c)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	body, err := requestBody(c)
 	if err != nil {
 		return err

@@ -42,6 +42,13 @@ const (
 	// closeTimeout bounds the end of connections after the drain.
 	closeTimeout = 3 * time.Second
 
+	// maxPreparations of bodies above largeBodyBytes run at once: a body of the largest size becomes half a gigabyte of
+	// decoded, rendered and tokenised text. Recorded agent requests are below half of largeBodyBytes.
+	maxPreparations = 2
+	largeBodyBytes  = 1 << 20
+	// preparationWait bounds the wait for one of them.
+	preparationWait = 30 * time.Second
+
 	// zstdWindowBytes bounds the memory of one decoder.
 	zstdWindowBytes = 8 << 20
 )

@@ -31,6 +31,8 @@ type Options struct {
 	PeerPoll     time.Duration // default peerPollInterval
 	StreamBuffer int           // bytes, default streamBufferBytes
 	Drain        time.Duration // default drainTimeout
+
+	PreparationWait time.Duration // default preparationWait
 }
 
 // Server is the HTTP endpoint.
@@ -44,6 +46,7 @@ type Server struct {
 	stop     context.CancelCauseFunc
 	draining atomic.Bool
 
+	large   preparation
 	unknown unknownFields
 	started time.Time
 }
@@ -68,7 +71,10 @@ func New(opt Options) *Server {
 	if opt.Drain == 0 {
 		opt.Drain = drainTimeout
 	}
-	s := &Server{opt: opt, log: opt.Log, started: time.Now()}
+	if opt.PreparationWait == 0 {
+		opt.PreparationWait = preparationWait
+	}
+	s := &Server{large: newPreparation(), opt: opt, log: opt.Log, started: time.Now()}
 	s.base, s.stop = context.WithCancelCause(context.Background())
 	s.unknown.log = s.log
 	s.app = fiber.New(fiber.Config{

@@ -165,7 +165,10 @@ func (n *node) wrong(want string) *Error {
 // invalidf is a refusal of a value of the right type. The message begins with the path.
 func (n *node) invalidf(format string, args ...any) *Error {
 	where := n.path()
-	return Invalidf(where, where+" "+format, args...)
+	if where == "" {
+		return Invalidf("", "the body "+format, args...)
+	}
+	return Invalidf(where, "%s "+format, append([]any{where}, args...)...)
 }
 
 // members calls visit for each member of an object in the order sent. Members that are null count as absent.
