@@ -14,3 +14,8 @@
 
 // An unpacked block: 4 quads of 16 rows × 4 bytes, then 16 scales.
 #define UNPACKED_BYTES 320
+
+// How far ahead stored codes and their scales are fetched, in bytes: 9 of a matrix are 8 of codes and 1 of scales. Nearer, one
+// thread does not fill the memory's latency; panels follow each other, so the end of one is no reason to stop.
+#define CODES_AHEAD 16384
+#define SCALES_AHEAD 2048

@@ -147,8 +147,8 @@ loop:                          \
 	ROWS(ROW, Y14);               \
 	DECODE(32, 8);                \
 	MORE(ROW, Y14);               \
-	PREFETCHT0   2048(BX);        \
-	PREFETCHT0   2112(BX);        \
+	PREFETCHT0   (CODES_AHEAD)(BX);        \
+	PREFETCHT0   (CODES_AHEAD+64)(BX);        \
 	ADDQ         $128, BX;        \
 	ADDQ         $16, DX;         \
 	ADDQ         $BYTES, SI;      \
@@ -221,9 +221,9 @@ unpackLoop:
 	VMOVDQU    Y7, 224(DI)
 	VMOVUPS    Y8, 256(DI)
 	VMOVUPS    Y9, 288(DI)
-	PREFETCHT0 1024(SI)
-	PREFETCHT0 1088(SI)
-	PREFETCHT0 512(DX)
+	PREFETCHT0 (CODES_AHEAD)(SI)
+	PREFETCHT0 (CODES_AHEAD+64)(SI)
+	PREFETCHT0 (SCALES_AHEAD)(DX)
 	ADDQ       $128, SI
 	ADDQ       $16, DX
 	ADDQ       $UNPACKED_BYTES, DI
@@ -348,8 +348,8 @@ loop:
 	VFMADD231PS  Y11, Y14, Y8
 	VFMADD231PS  Y12, Y15, Y9
 
-	PREFETCHT0   2048(BX)
-	PREFETCHT0   2112(BX)
+	PREFETCHT0   (CODES_AHEAD)(BX)
+	PREFETCHT0   (CODES_AHEAD+64)(BX)
 	ADDQ         $128, BX
 	ADDQ         $16, DX
 	ADDQ         $FIXED24_BYTES, SI

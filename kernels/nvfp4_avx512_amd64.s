@@ -80,8 +80,9 @@ GLOBL nvfp4Plus12<>(SB), RODATA, $16
 	VPSHUFB    Z3, Z28, Z3;     \
 	VPSLLW     $7, Y4, Y4;      \
 	VCVTPH2PS  Y4, Z4;          \
-	PREFETCHT0 2048(BX);        \
-	PREFETCHT0 2112(BX)
+	PREFETCHT0 (CODES_AHEAD)(BX); \
+	PREFETCHT0 (CODES_AHEAD+64)(BX); \
+	PREFETCHT0 (SCALES_AHEAD)(DX)
 
 #define PANEL(ROWS, ROW, BYTES) \
 	MOVQ            a+0(FP), AX;            \
