@@ -31,7 +31,13 @@ func quantizeE2M1(dst []E2M1Block, x []float32, gs float32) {
 		return
 	}
 	_ = x[len(dst)*BlockCols-1]
-	quantizeE2M1AVX2(&dst[0], &x[0], len(dst), gs)
+	if n := len(dst) / 4; level == AVX512 && n > 0 {
+		quantizeE2M1AVX512(&dst[0], &x[0], n, gs)
+		dst, x = dst[4*n:], x[4*n*BlockCols:]
+	}
+	if len(dst) > 0 {
+		quantizeE2M1AVX2(&dst[0], &x[0], len(dst), gs)
+	}
 }
 
 func fixed24(dst []Fixed24Block, x []float32) {
@@ -51,6 +57,11 @@ func unpackNVFP4AVX2(dst, codes, scales *byte, blocks int)
 
 //go:noescape
 func quantizeE2M1AVX2(dst *E2M1Block, x *float32, blocks int, gs float32)
+
+// quantizeE2M1AVX512 quantizes four blocks at a time.
+//
+//go:noescape
+func quantizeE2M1AVX512(dst *E2M1Block, x *float32, fours int, gs float32)
 
 //go:noescape
 func fixed24AVX2(dst *Fixed24Block, x *float32, blocks int)

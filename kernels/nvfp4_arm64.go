@@ -18,9 +18,29 @@ func unpackNVFP4(dst, codes, scales *byte, blocks int) {
 	panic("kernels: NEON unpacks NVFP4 in registers")
 }
 
-func quantizeE2M1(dst []E2M1Block, x []float32, gs float32) { quantizeE2M1Reference(dst, x, gs) }
+func quantizeE2M1(dst []E2M1Block, x []float32, gs float32) {
+	if level == Generic || len(dst) == 0 {
+		quantizeE2M1Reference(dst, x, gs)
+		return
+	}
+	_ = x[len(dst)*BlockCols-1]
+	quantizeE2M1NEON(&dst[0], &x[0], len(dst), gs)
+}
 
-func fixed24(dst []Fixed24Block, x []float32) { fixed24Reference(dst, x) }
+func fixed24(dst []Fixed24Block, x []float32) {
+	if level == Generic || len(dst) == 0 {
+		fixed24Reference(dst, x)
+		return
+	}
+	_ = x[len(dst)*BlockCols-1]
+	fixed24NEON(&dst[0], &x[0], len(dst))
+}
+
+//go:noescape
+func quantizeE2M1NEON(dst *E2M1Block, x *float32, blocks int, gs float32)
+
+//go:noescape
+func fixed24NEON(dst *Fixed24Block, x *float32, blocks int)
 
 //go:noescape
 func e2m1Rows1NEON(a *nvfp4Args)

@@ -94,7 +94,7 @@ func TestActivationBlocks(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		for range 3000 {
-			x := make([]float32, 3*BlockCols)
+			x := make([]float32, 7*BlockCols)
 			for i := range x {
 				switch rng.IntN(4) {
 				case 0:
@@ -107,10 +107,10 @@ func TestActivationBlocks(t *testing.T) {
 			}
 			x = guarded(t, x)
 			gs := float32(math.Exp(10 * rng.NormFloat64()))
-			got, want := guarded(t, make([]E2M1Block, 3)), make([]E2M1Block, 3)
+			got, want := guarded(t, make([]E2M1Block, 7)), make([]E2M1Block, 7)
 			quantizeE2M1(got, x, gs)
 			quantizeE2M1Reference(want, x, gs)
-			fgot, fwant := guarded(t, make([]Fixed24Block, 3)), make([]Fixed24Block, 3)
+			fgot, fwant := guarded(t, make([]Fixed24Block, 7)), make([]Fixed24Block, 7)
 			fixed24(fgot, x)
 			fixed24Reference(fwant, x)
 			for i := range want {

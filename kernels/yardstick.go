@@ -25,3 +25,8 @@ func FMAPeak(iterations int) (macs int) { return iterations * fmaPeak(iterations
 // NVFP4InnerPeak runs the instructions of the NVFP4 prefill loop's inner block on registers, loads left out, and returns how
 // many multiply-accumulates they were.
 func NVFP4InnerPeak(iterations int) (macs int) { return iterations * nvfp4InnerPeak(iterations) }
+
+// NVFP4Fixed24InnerPeak is NVFP4InnerPeak for activations in fixed point.
+func NVFP4Fixed24InnerPeak(iterations int) (macs int) {
+	return iterations * fixed24InnerPeak(iterations)
+}

@@ -14,7 +14,7 @@ func TestYardsticks(t *testing.T) {
 			}
 			b[i] = 0
 		}
-		if FMAPeak(10) <= 0 || NVFP4InnerPeak(10) <= 0 {
+		if FMAPeak(10) <= 0 || NVFP4InnerPeak(10) <= 0 || NVFP4Fixed24InnerPeak(10) <= 0 {
 			t.Error("no work")
 		}
 	})
