@@ -34,6 +34,18 @@ func nvfp4InnerPeak(iterations int) int {
 	return innerPeakGeneric(iterations)
 }
 
+func fixed24InnerPeak(iterations int) int {
+	switch level {
+	case AVX512:
+		fixed24InnerPeakAVX512(iterations)
+		return 8 * 2 * PanelRows * BlockCols
+	case AVX2:
+		fixed24InnerPeakAVX2(iterations)
+		return 4 * PanelRows / 2 * BlockCols
+	}
+	return fixed24InnerPeakGeneric(iterations)
+}
+
 //go:noescape
 func sumBlocksAVX512(b *byte, n int) uint64
 
@@ -51,3 +63,9 @@ func innerPeakAVX512(iterations int)
 
 //go:noescape
 func innerPeakAVX2(iterations int)
+
+//go:noescape
+func fixed24InnerPeakAVX512(iterations int)
+
+//go:noescape
+func fixed24InnerPeakAVX2(iterations int)

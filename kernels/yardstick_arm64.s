@@ -89,8 +89,8 @@ fma:
 	FMLA(14, 12, a);       \
 	FMLA(15, 13, b)
 
-// The inner blocks of e2m1x8NEON and fixed24x8NEON, operands in registers: quads in V0..V7, scales in V8 and V9, activations
-// in V10, their scale in V11, sums in V16..V31.
+// The inner blocks for 8 outputs and 8 rows, operands in registers and unpacking left out: quads in V0..V7, scales in V8 and
+// V9, activations in V10, their scale in V11, sums in V16..V31.
 
 #define E2M1(a, b) \
 	ZERO(12); \

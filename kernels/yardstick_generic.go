@@ -26,3 +26,18 @@ func innerPeakGeneric(iterations int) int {
 	}
 	return BlockCols - int(min(acc, 0))
 }
+
+// fixed24InnerPeakGeneric does a block of 16 an iteration.
+func fixed24InnerPeakGeneric(iterations int) int {
+	var w [BlockCols]int32
+	var x Fixed24Block
+	acc := float32(0)
+	for range iterations {
+		d := int32(0)
+		for i := range w {
+			d += w[i] * (int32(x.Digits[2][i])<<16 + int32(x.Digits[1][i])<<8 + int32(x.Digits[0][i]))
+		}
+		acc = fma32(float32(d), x.Scale, acc)
+	}
+	return BlockCols - int(min(acc, 0))
+}
