@@ -16,7 +16,7 @@ func nvfp4Kernels(kind InputKind) nvfp4KernelSet {
 // Fixed point stops at 8 rows: its blocks are 64 bytes, so rows of 64 blocks and multiples are 4 KiB apart and share the sets
 // of a 12-way first-level cache.
 var (
-	w4a4AVX512       = nvfp4KernelSet{stored: []nvfp4Kernel{e2m1Rows1AVX512, e2m1Rows2AVX512, e2m1Rows3AVX512, e2m1Rows4AVX512, e2m1Rows5AVX512, e2m1Rows6AVX512, e2m1Rows7AVX512, e2m1Rows8AVX512, e2m1Rows9AVX512, e2m1Rows10AVX512, e2m1Rows11AVX512, e2m1Rows12AVX512}}
+	w4a4AVX512       = nvfp4KernelSet{pair: e2m1PairAVX512, stored: []nvfp4Kernel{e2m1Rows1AVX512, e2m1Rows2AVX512, e2m1Rows3AVX512, e2m1Rows4AVX512, e2m1Rows5AVX512, e2m1Rows6AVX512, e2m1Rows7AVX512, e2m1Rows8AVX512, e2m1Rows9AVX512, e2m1Rows10AVX512, e2m1Rows11AVX512, e2m1Rows12AVX512}}
 	weightOnlyAVX512 = nvfp4KernelSet{stored: []nvfp4Kernel{fixed24Rows1AVX512, fixed24Rows2AVX512, fixed24Rows3AVX512, fixed24Rows4AVX512, fixed24Rows5AVX512, fixed24Rows6AVX512, fixed24Rows7AVX512, fixed24Rows8AVX512}}
 	w4a4AVX2         = nvfp4KernelSet{stored: []nvfp4Kernel{e2m1Rows1AVX2, e2m1Rows2AVX2, e2m1Rows3AVX2}, unpacked: []nvfp4Kernel{e2m1Unpacked1AVX2, e2m1Unpacked2AVX2, e2m1Unpacked3AVX2, e2m1Unpacked4AVX2, e2m1Unpacked5AVX2, e2m1Unpacked6AVX2}}
 	weightOnlyAVX2   = nvfp4KernelSet{stored: []nvfp4Kernel{fixed24Rows1AVX2, fixed24Rows2AVX2}, unpacked: []nvfp4Kernel{fixed24Unpacked1AVX2, fixed24Unpacked2AVX2, fixed24Unpacked3AVX2, fixed24Unpacked4AVX2}}
@@ -170,3 +170,8 @@ func fixed24Unpacked3AVX2(a *nvfp4Args)
 
 //go:noescape
 func fixed24Unpacked4AVX2(a *nvfp4Args)
+
+// e2m1PairAVX512 multiplies pairTile rows by two stored panels, which share the broadcasts of activations.
+//
+//go:noescape
+func e2m1PairAVX512(a *nvfp4Args)

@@ -1,0 +1,122 @@
+#include "textflag.h"
+#include "nvfp4_amd64.h"
+
+// Values of the 16 codes, doubled, plus 12.
+DATA nvfp4Plus12<>+0(SB)/8, $0x181412100F0E0D0C
+DATA nvfp4Plus12<>+8(SB)/8, $0x00040608090A0B0C
+GLOBL nvfp4Plus12<>(SB), RODATA, $16
+
+#define PROLOGUE(TABLE, MASK) \
+	MOVQ a+0(FP), AX \
+	VBROADCASTI32X4 nvfp4Plus12<>(SB), TABLE \
+	MOVL $0x0F0F0F0F, R8 \
+	VPBROADCASTD R8, MASK \
+	MOVQ ARG_W(AX), R13 \
+	MOVQ ARG_SCALES(AX), DX \
+	MOVQ ARG_X(AX), SI \
+	MOVQ ARG_XSTRIDE(AX), R8 \
+	LEAQ (R8)(R8*2), R9 \
+	LEAQ (R8)(R8*4), R10 \
+	LEAQ (R9)(R8*4), R11 \
+	MOVQ ARG_YSTRIDE(AX), R12 \
+	MOVQ ARG_BLOCKS(AX), CX
+
+// DECODE reads a stored block: quads in Q0..Q3, scales divided by 2^8 in S, since E4M3 codes shifted by 7 are float16.
+#define DECODE(CODES, CODES2, SCALES, TABLE, MASK, Q0, Q1, Q2, Q3, S, SY) \
+	VMOVDQU64 CODES, Q0 \
+	VMOVDQU64 CODES2, Q2 \
+	VPMOVZXBW SCALES, SY \
+	VPSRLW $4, Q0, Q1 \
+	VPSRLW $4, Q2, Q3 \
+	VPSLLW $7, SY, SY \
+	VPANDD MASK, Q0, Q0 \
+	VPANDD MASK, Q1, Q1 \
+	VPANDD MASK, Q2, Q2 \
+	VPANDD MASK, Q3, Q3 \
+	VCVTPH2PS SY, S \
+	VPSHUFB Q0, TABLE, Q0 \
+	VPSHUFB Q1, TABLE, Q1 \
+	VPSHUFB Q2, TABLE, Q2 \
+	VPSHUFB Q3, TABLE, Q3
+
+// Two panels times 8 activation rows, which share the broadcasts: quads in Z0..Z3 and Z5..Z8, scales in Z4 and Z9, table in
+// Z10, mask in Z11, sums in Z16..Z31.
+
+#define PAIRS(OP) \
+	OP((SI), Z16, Z24) \
+	OP((SI)(R8*1), Z17, Z25) \
+	OP((SI)(R8*2), Z18, Z26) \
+	OP((SI)(R9*1), Z19, Z27) \
+	OP((SI)(R8*4), Z20, Z28) \
+	OP((SI)(R10*1), Z21, Z29) \
+	OP((SI)(R9*2), Z22, Z30) \
+	OP((SI)(R11*1), Z23, Z31)
+
+#define CLEARPAIR(A, ACC, ACC2) \
+	VPXORD ACC, ACC, ACC \
+	VPXORD ACC2, ACC2, ACC2;
+
+// DOT32 is DOT16 for both panels, into Z12 and Z13.
+#define DOT32(D, A) \
+	VPBROADCASTD (D+0) A, Z14 \
+	VPBROADCASTD (D+4) A, Z15 \
+	VPDPBUSD Z14, Z0, Z12 \
+	VPDPBUSD Z14, Z5, Z13 \
+	VPDPBUSD Z15, Z1, Z12 \
+	VPDPBUSD Z15, Z6, Z13 \
+	VPBROADCASTD (D+8) A, Z14 \
+	VPBROADCASTD (D+12) A, Z15 \
+	VPDPBUSD Z14, Z2, Z12 \
+	VPDPBUSD Z14, Z7, Z13 \
+	VPDPBUSD Z15, Z3, Z12 \
+	VPDPBUSD Z15, Z8, Z13
+
+// ACCUMULATEPAIR adds the integers times the scales and the activations' scale at S.
+#define ACCUMULATEPAIR(S, ACC, ACC2) \
+	VBROADCASTSS S, Z14 \
+	VMULPS Z14, Z4, Z15 \
+	VMULPS Z14, Z9, Z14 \
+	VCVTDQ2PS Z12, Z12 \
+	VCVTDQ2PS Z13, Z13 \
+	VFMADD231PS Z15, Z12, ACC \
+	VFMADD231PS Z14, Z13, ACC2;
+
+#define E2M1PAIR(A, ACC, ACC2) \
+	VPBROADCASTD 16 A, Z12 \
+	VMOVDQA64 Z12, Z13 \
+	DOT32(0, A) \
+	ACCUMULATEPAIR(20 A, ACC, ACC2)
+
+#define STOREPAIR(A, ACC, ACC2) \
+	VMULPS Z0, ACC, ACC \
+	VMULPS Z0, ACC2, ACC2 \
+	VMOVUPS ACC, (DI) \
+	VMOVUPS ACC2, 64(DI) \
+	ADDQ R12, DI;
+
+// BX and DI lead from one panel's codes and scales to the other's.
+#define PAIR(ROW, BYTES) \
+	PROLOGUE(Z10, Z11) \
+	MOVQ CX, BX \
+	MOVQ CX, DI \
+	SHLQ $7, BX \
+	SHLQ $4, DI \
+	PAIRS(CLEARPAIR) \
+block: \
+	DECODE((R13), 64(R13), (DX), Z10, Z11, Z0, Z1, Z2, Z3, Z4, Y4) \
+	DECODE((R13)(BX*1), 64(R13)(BX*1), (DX)(DI*1), Z10, Z11, Z5, Z6, Z7, Z8, Z9, Y9) \
+	PAIRS(ROW) \
+	ADDQ $128, R13 \
+	ADDQ $16, DX \
+	ADDQ $BYTES, SI \
+	DECQ CX \
+	JNZ block \
+	MOVQ ARG_Y(AX), DI \
+	VBROADCASTSS ARG_OUT(AX), Z0 \
+	PAIRS(STOREPAIR) \
+	VZEROUPPER \
+	RET
+
+// func e2m1PairAVX512(a *nvfp4Args)
+TEXT ·e2m1PairAVX512(SB), NOSPLIT, $0-8
+	PAIR(E2M1PAIR, E2M1_BYTES)
