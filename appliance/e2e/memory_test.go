@@ -38,6 +38,9 @@ func heavyHead() checkpoint.Shape {
 // TestPeakMemoryOfLoading loads a checkpoint of some hundred megabytes in a process of its own and reads its peak.
 // E2E_CHECKPOINT names a folder to load instead.
 func TestPeakMemoryOfLoading(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector's own memory would be counted")
+	}
 	dir := os.Getenv("E2E_CHECKPOINT")
 	if dir == "" {
 		if testing.Short() {

@@ -133,7 +133,7 @@ func TestFirstAnswerAfterStart(t *testing.T) {
 	}
 	took := time.Since(p.begin)
 	t.Log("first answer after", took)
-	if took > firstAnswer {
+	if took > firstAnswer && !underRace {
 		t.Errorf("the first answer came %v after the start of the process, want %v", took, firstAnswer)
 	}
 }
@@ -144,7 +144,7 @@ func TestSignals(t *testing.T) {
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
 			p := launch(t, nil, "--data", t.TempDir()).ready()
-			req := endless("Hello!", 8000).with(body{"stream": true})
+			req := endless("Hello!", 4000).with(body{"stream": true})
 			res, err := http.Post(p.url+"/v1/chat/completions", "application/json", req.reader(t))
 			if err != nil {
 				t.Fatal(err)
@@ -160,7 +160,7 @@ func TestSignals(t *testing.T) {
 				}
 				last = lines.Text()
 			}
-			if last != "data: [DONE]" || events < 1000 {
+			if last != "data: [DONE]" || events < 500 {
 				t.Errorf("after %d events the stream ended with %q", events, last)
 			}
 			if code := p.end(10 * time.Second); code != 0 {
@@ -311,7 +311,7 @@ func TestLevelsAnswerAlike(t *testing.T) {
 	var want []said
 	for _, level := range kernels.Levels() {
 		for _, threads := range []string{"2", "1"} {
-			if level == kernels.Generic && threads == "1" {
+			if level == kernels.Generic && (threads == "1" || underRace) {
 				continue // the reference is slow
 			}
 			p := launch(t, []string{"HEARTH_CPU=" + level.String(), "HEARTH_THREADS=" + threads}, "--data", t.TempDir()).ready()

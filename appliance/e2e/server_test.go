@@ -120,7 +120,7 @@ func calling() body {
 // answer is what tests look at of an answer or of the joined chunks of one.
 type answer struct {
 	status     int
-	retryAfter string
+	retryAfter string // header
 	Error      struct{ Message, Type, Code, Param string }
 	Choices    []choice
 	Usage      struct {
