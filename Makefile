@@ -27,8 +27,9 @@ race: ## the concurrent parts under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race ./appliance/... ./console/... ./engine/... ./persist/...
 
 bench: build ## decode and prefill beside their yardsticks, in one run
-	./bin/hearth bench decode --shape qwen3.5-0.8b
-	./bin/hearth bench prefill --shape qwen3.5-0.8b
+	@for shape in qwen3.5-0.8b qwen3.5-0.8b-w4a16; do \
+	  ./bin/hearth bench decode --shape $$shape $(ARGS) && ./bin/hearth bench prefill --shape $$shape $(ARGS) || exit 1; \
+	done
 
 fuzz: ## every fuzz target for FUZZTIME
 	@for pkg in $$(go list ./...); do \

@@ -204,6 +204,54 @@ func TestGoldenE2M1(t *testing.T) {
 	})
 }
 
+// TestGoldenE2M1Weights: packed codes and block scales mean what the oracle dequantises: code · block scale is exact, and the
+// tensor's scale rounds once.
+func TestGoldenE2M1Weights(t *testing.T) {
+	text, err := os.ReadFile("testdata/nvfp4.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type weights struct {
+		Packed      []int
+		BlockScale  byte     `json:"block_scale"`
+		GlobalBits  string   `json:"global_scale_bits"`
+		DequantBits []string `json:"dequant_bits"`
+	}
+	var cases []struct {
+		Name      string
+		ScaleBits string  `json:"scale_bits"`
+		ModelOpt  weights `json:"weight_modelopt"`
+		Tensors   weights `json:"weight_compressed_tensors"`
+	}
+	if err := json.Unmarshal(text, &cases); err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, c := range cases {
+		for _, w := range []weights{c.ModelOpt, c.Tensors} {
+			for i, hex := range w.DequantBits {
+				code := w.Packed[i/2] >> (4 * (i % 2)) & 15
+				v := float32(e2m1Values[code&7]) / 2 * E4M3ToF32(w.BlockScale)
+				if code&8 != 0 {
+					v = -v
+				}
+				if w.GlobalBits == "" {
+					v *= bitsOf(t, c.ScaleBits)
+				} else {
+					v /= bitsOf(t, w.GlobalBits)
+				}
+				compared++
+				if want := bitsOf(t, hex); v != want {
+					t.Errorf("%s at %s: weight %d is %v, want %v", c.Name, c.ScaleBits, i, v, want)
+				}
+			}
+		}
+	}
+	if compared < 1000 {
+		t.Errorf("compared %d weights", compared)
+	}
+}
+
 // TestGoldenTables compares conversions with the oracle's tables.
 func TestGoldenTables(t *testing.T) {
 	text, err := os.ReadFile("testdata/tables.json")

@@ -1,11 +1,14 @@
 package cpu
 
+import "hearth/kernels"
+
 // Cost is what one token takes, by arithmetic.
 type Cost struct {
 	WeightBytes int64 // read of weights by a decoded token, head included
 	StateBytes  int64 // read and written of recurrent state and convolution window, each
 	MACs        int64 // multiply-accumulates of matrix products of a prefilled token, head excluded
 	HeadMACs    int64
+	FixedMACs   int64 // of MACs: with activations in fixed point, weights in NVFP4
 }
 
 // Cost of one token of the loaded model. Keys and values come on top, with the context's length.
@@ -13,21 +16,27 @@ func (d *Device) Cost() Cost {
 	c := Cost{WeightBytes: d.weightBytes(), StateBytes: int64(4 * d.lay.hidden)}
 	for i := range d.m.layers {
 		l := &d.m.layers[i]
-		c.MACs += l.gateUp.macs() + l.down.macs()
+		c.add(&l.gateUp, &l.down)
 		if l.gdn != nil {
-			c.MACs += l.gdn.in.macs() + l.gdn.out.macs()
+			c.add(&l.gdn.in, &l.gdn.out)
 		} else {
-			c.MACs += l.attn.in.macs() + l.attn.out.macs()
+			c.add(&l.attn.in, &l.attn.out)
 		}
 	}
-	c.HeadMACs = d.m.head.macs()
+	head := Cost{}
+	head.add(&d.m.head)
+	c.HeadMACs = head.MACs
 	return c
 }
 
-func (f *fan) macs() int64 {
-	n := int64(0)
-	for _, m := range f.matrices {
-		n += int64(m.Rows()) * int64(m.Cols())
+func (c *Cost) add(fans ...*fan) {
+	for _, f := range fans {
+		for _, m := range f.matrices {
+			n := int64(m.Rows()) * int64(m.Cols())
+			c.MACs += n
+			if m.InputKey().Kind == kernels.InputFixed24 {
+				c.FixedMACs += n
+			}
+		}
 	}
-	return n
 }
