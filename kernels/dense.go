@@ -89,7 +89,7 @@ func init() {
 
 // checkMul compares Mul with the reference: one row, few rows, tiles.
 func checkMul(m Matrix, reference func(y []float32, stride int, in *Input, p0, p1 int)) error {
-	for _, rows := range []int{1, 2, 3, 4, 15} {
+	for _, rows := range []int{1, 2, 3, 4, 15, 33} {
 		var in Input
 		in.Resize(m.InputKey(), rows, m.Cols())
 		x := make([]float32, rows*m.Cols())

@@ -179,4 +179,7 @@ type nvfp4Args struct {
 	yStride uintptr        // bytes
 	blocks  uintptr
 	out     float32 // c
+
+	// Codes and scales of the panel after this one, which loops over an unpacked panel fetch.
+	next, nextScales unsafe.Pointer
 }

@@ -7,6 +7,8 @@
 #define ARG_YSTRIDE 40
 #define ARG_BLOCKS 48
 #define ARG_OUT 56
+#define ARG_NEXT 64
+#define ARG_NEXT_SCALES 72
 
 // E2M1Block: 16 codes, offset, scale. Fixed24Block: 3 × 16 digits, offset at 48, scale at 60.
 #define E2M1_BYTES 24

@@ -166,6 +166,8 @@ loop:                          \
 // UNPACKED multiplies an unpacked panel, first the lower 8 output rows, then the upper.
 #define UNPACKED(ROWS, ROW, BYTES) \
 	PROLOGUE;                         \
+	MOVQ         ARG_NEXT(AX), DX;    \
+	MOVQ         ARG_NEXT_SCALES(AX), R11; \
 	XORQ         R13, R13;            \
 half:                              \
 	ROWPOINTERS;                      \
@@ -179,6 +181,10 @@ loop:                              \
 	VMOVDQU      128(BX), Y2;         \
 	VMOVDQU      192(BX), Y3;         \
 	VMOVUPS      256(BX), Y14;        \
+	PREFETCHT1   (DX);                \
+	PREFETCHT1   (R11);               \
+	ADDQ         $64, DX;             \
+	ADDQ         $8, R11;             \
 	ROWS(ROW, Y14);                   \
 	ADDQ         $UNPACKED_BYTES, BX; \
 	ADDQ         $BYTES, SI;          \

@@ -62,6 +62,10 @@ func (m *NVFP4) mulVector(y []float32, stride int, in *Input, p0, p1 int, s *Scr
 			if unpack {
 				unpackNVFP4(&s.unpacked[0], &m.codes[at*nvfp4BlockBytes], &m.scales[at*PanelRows], m.blocks)
 				a.w = unsafe.Pointer(&s.unpacked[0])
+				if p+1 < p1 {
+					at += m.blocks
+				}
+				a.next, a.nextScales = unsafe.Pointer(&m.codes[at*nvfp4BlockBytes]), unsafe.Pointer(&m.scales[at*PanelRows])
 			}
 			m.mulPanel(y, stride, in, p, from, t1, kernels, s)
 		}
