@@ -6,7 +6,6 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 )
 
@@ -295,27 +294,12 @@ func TestAttentionCheck(t *testing.T) {
 	})
 }
 
-// TestAttentionGolden: testdata/attention.f32 is q [6, 20, 32], k and v [2, 20, 32], gate and the gated output [20, 6·32] of
-// causal attention, a float64 sum rounded once, as little-endian float32.
-func TestAttentionGolden(t *testing.T) {
+// TestGoldenAttention compares with causal attention in float64 sums: q [6, 20, 32], k and v [2, 20, 32], gate and the gated
+// output [20, 6·32].
+func TestGoldenAttention(t *testing.T) {
 	const rows, heads, kvHeads, dim = 20, 6, 2, 32
-	data, err := os.ReadFile("testdata/attention.f32")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(data) != 4*rows*dim*(3*heads+2*kvHeads) {
-		t.Fatalf("%d bytes", len(data))
-	}
-	next := func(heads int) []float32 {
-		x := make([]float32, heads*rows*dim)
-		for i := range x {
-			x[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
-		}
-		data = data[4*len(x):]
-		return x
-	}
-	q, k, v, gate, want := next(heads), next(kvHeads), next(kvHeads), next(heads), next(heads)
-	eachLevel(t, func(t *testing.T) {
+	eachGolden(t, "attention", func(g *vecGolden) {
+		q, k, v, gate := g.f32("q"), g.f32("k"), g.f32("v"), g.f32("gate")
 		l := KVLayout{Format: KVF32, Heads: kvHeads, Dim: dim}
 		page := make([]byte, l.Bytes())
 		rowsOf := func(x []float32, heads, t int) []float32 { // [heads, rows, dim] to [heads·dim] of row t
@@ -336,15 +320,10 @@ func TestAttentionGolden(t *testing.T) {
 			at := h * heads / kvHeads * dim
 			l.Attend(out[at:], qs[at:], heads*dim, rows, heads/kvHeads, lens, [][]byte{page}, h, float32(1/math.Sqrt(dim)), 1, 1, new(AttnScratch))
 		}
-		largest := 0.0
-		for _, w := range want {
-			largest = max(largest, math.Abs(float64(w)))
+		for i := range out {
+			out[i] *= Sigmoid(gate[i])
 		}
-		for i, w := range want {
-			if got := out[i] * Sigmoid(gate[i]); !(math.Abs(float64(got-w)) <= 1e-5*largest) {
-				t.Fatalf("row %d, entry %d: %v, want %v", i/(heads*dim), i%(heads*dim), got, w)
-			}
-		}
+		g.near(out, "y")
 	})
 }
 

@@ -1,11 +1,8 @@
 package kernels
 
 import (
-	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,27 +10,26 @@ import (
 
 // vecGolden hands out the recorded tensors of one group and remembers which were read.
 type vecGolden struct {
-	t      *testing.T
-	group  string
-	shape  map[string][]int
-	values map[string][]float32
-	read   map[string]bool
+	t       *testing.T
+	group   string
+	tensors map[string]goldenTensor
+	read    map[string]bool
 }
 
 // f32 is the tensor group/name.
 func (g *vecGolden) f32(name string) []float32 {
 	g.t.Helper()
-	v, ok := g.values[g.group+name]
+	x, ok := g.tensors[g.group+name]
 	if !ok {
 		g.t.Fatalf("no tensor %s%s", g.group, name)
 	}
 	g.read[name] = true
-	return v
+	return x.floats(g.t)
 }
 
 func (g *vecGolden) dims(name string) []int {
 	g.f32(name)
-	return g.shape[g.group+name]
+	return g.tensors[g.group+name].shape
 }
 
 // near compares with the tensor group/name, 1e-5 of its largest value allowed.
@@ -48,9 +44,9 @@ func (g *vecGolden) near(got []float32, name string) {
 
 // eachGolden runs body at every level for every group of tensors under prefix, and fails when one was left unread.
 func eachGolden(t *testing.T, prefix string, body func(g *vecGolden)) {
-	values, shape := vecGoldenTensors(t)
+	tensors := goldenTensors(t)
 	sizes := map[string]int{}
-	for name := range values {
+	for name := range tensors {
 		if strings.HasPrefix(name, prefix+"/") {
 			sizes[name[:strings.LastIndexByte(name, '/')+1]]++
 		}
@@ -60,46 +56,13 @@ func eachGolden(t *testing.T, prefix string, body func(g *vecGolden)) {
 	}
 	eachLevel(t, func(t *testing.T) {
 		for group, size := range sizes {
-			g := &vecGolden{t, group, shape, values, map[string]bool{}}
+			g := &vecGolden{t, group, tensors, map[string]bool{}}
 			body(g)
 			if len(g.read) != size {
 				t.Errorf("group %s has %d tensors, only %d were read", group, size, len(g.read))
 			}
 		}
 	})
-}
-
-// vecGoldenTensors reads the F32 and I32 tensors of the recorded operations and their shapes.
-func vecGoldenTensors(t *testing.T) (map[string][]float32, map[string][]int) {
-	b, err := os.ReadFile("testdata/ops.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := binary.LittleEndian.Uint64(b)
-	var h map[string]struct {
-		Dtype   string
-		Shape   []int
-		Offsets [2]int `json:"data_offsets"`
-	}
-	if err := json.Unmarshal(b[8:8+n], &h); err != nil {
-		t.Fatal(err)
-	}
-	vals, shapes := map[string][]float32{}, map[string][]int{}
-	for name, x := range h {
-		if x.Dtype != "F32" && x.Dtype != "I32" {
-			continue
-		}
-		d := b[8+int(n)+x.Offsets[0] : 8+int(n)+x.Offsets[1]]
-		v := make([]float32, len(d)/4)
-		for i := range v {
-			u := binary.LittleEndian.Uint32(d[4*i:])
-			if v[i] = math.Float32frombits(u); x.Dtype == "I32" {
-				v[i] = float32(int32(u))
-			}
-		}
-		vals[name], shapes[name] = v, x.Shape
-	}
-	return vals, shapes
 }
 
 func TestGoldenUnary(t *testing.T) {
