@@ -2,7 +2,8 @@ package chat
 
 // Limits of one request's text. Numbers of messages and bytes of a body are bounded before they get here.
 const (
-	maxJSONDepth = 64 // of tools, arguments, values and template variables: the deepest schema that is accepted
+	maxJSONDepth = 64               // of schemas, arguments and values: the deepest schema that is accepted
+	maxToolDepth = maxJSONDepth + 2 // of a declared tool: its schema lies in an object in an object
 
 	// Longest name of a function or a parameter that the scanner takes for one before it has begun a call: bounds what is
 	// held back, and rescanned when it was none. Declared names are at most 64 bytes long.

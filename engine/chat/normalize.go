@@ -339,9 +339,9 @@ func (e escape) tree(v jinja.Value, change func(string) string) jinja.Value {
 func (e escape) tools(tools []Tool) (*jinja.List, error) {
 	out := jinja.NewList()
 	for i, t := range tools {
-		v, err := jinja.ParseJSON(t.Raw, maxJSONDepth)
+		v, err := jinja.ParseJSON(t.Raw, maxToolDepth)
 		if err != nil {
-			return nil, &ParamError{fmt.Sprintf("tools[%d]", i), "is not JSON: " + err.Error()}
+			return nil, &ParamError{fmt.Sprintf("tools[%d]", i), "cannot be read as JSON: " + err.Error()}
 		}
 		out.Items = append(out.Items, e.tree(v, e.word))
 	}

@@ -262,3 +262,14 @@ func decodeMessages(list *jinja.List) (out []Message, ok bool) {
 	}
 	return out, true
 }
+
+// TestDeepSchema: the deepest schema that is accepted can be declared, and one level more is refused.
+func TestDeepSchema(t *testing.T) {
+	for depth, ok := range map[int]bool{maxJSONDepth: true, maxJSONDepth + 1: false} {
+		schema := strings.Repeat(`{"a":`, depth-1) + "{}" + strings.Repeat("}", depth-1)
+		_, err := Normalize([]Message{msg("user", "q")}, []Tool{{Raw: []byte(`{"type":"function","function":{"name":"f","parameters":` + schema + `}}`)}}, nil)
+		if (err == nil) != ok {
+			t.Errorf("a schema of %d levels: %v", depth, err)
+		}
+	}
+}
