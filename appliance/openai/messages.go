@@ -22,7 +22,6 @@ func (d *chatDecoder) messages(n *node) ([]chat.Message, error) {
 
 func (d *chatDecoder) message(n *node) (chat.Message, error) {
 	var m chat.Message
-	var cut []chat.Part // calls whose arguments were cut off, as text
 	err := n.members(func(name string, n *node) (err error) {
 		switch name {
 		case "role":
@@ -36,15 +35,11 @@ func (d *chatDecoder) message(n *node) (chat.Message, error) {
 				m.Reasoning = &s
 			}
 		case "tool_calls":
-			m.ToolCalls, cut, err = toolCalls(n)
+			m.ToolCalls, err = toolCalls(n)
 		case "function_call":
 			var call chat.ToolCall
-			var whole bool
-			if call, whole, err = n.functionCall(); err == nil && whole {
-				m.ToolCalls = append(m.ToolCalls, call)
-			} else if err == nil {
-				cut = append(cut, cutCall(call))
-			}
+			call, err = n.functionCall()
+			m.ToolCalls = append(m.ToolCalls, call)
 		case "tool_call_id":
 			m.ToolCallID, err = n.text()
 		case "name":
@@ -61,13 +56,12 @@ func (d *chatDecoder) message(n *node) (chat.Message, error) {
 	if m.Role == "" {
 		return m, Invalidf(n.path()+".role", "%s.role is missing", n.path())
 	}
-	if m.Role != "assistant" && len(m.ToolCalls)+len(cut) > 0 {
+	if m.Role != "assistant" && len(m.ToolCalls) > 0 {
 		return m, Invalidf(n.path()+".tool_calls", "%s.tool_calls: only an assistant message can hold tool calls", n.path())
 	}
 	if m.Parts == nil && m.Role != "assistant" && m.Role != "tool" {
 		return m, Invalidf(n.path()+".content", "%s.content is missing", n.path())
 	}
-	m.Parts = append(m.Parts, cut...)
 	return m, nil
 }
 
@@ -133,8 +127,8 @@ func part(n *node) (string, error) {
 	return text.text()
 }
 
-// toolCalls decodes the calls of an assistant turn; those that were cut off come back as text.
-func toolCalls(n *node) (calls []chat.ToolCall, cut []chat.Part, err error) {
+// toolCalls decodes the calls of an assistant turn.
+func toolCalls(n *node) (calls []chat.ToolCall, err error) {
 	err = n.elements(maxCalls, func(n *node) error {
 		var id string
 		var function *node
@@ -158,66 +152,51 @@ func toolCalls(n *node) (calls []chat.ToolCall, cut []chat.Part, err error) {
 		if function == nil {
 			return Invalidf(n.path()+".function", "%s.function is missing", n.path())
 		}
-		call, whole, err := function.functionCall()
-		if err != nil {
-			return err
-		}
-		if call.ID = id; whole {
-			calls = append(calls, call)
-		} else {
-			cut = append(cut, cutCall(call))
-		}
-		return nil
+		call, err := function.functionCall()
+		call.ID = id
+		calls = append(calls, call)
+		return err
 	})
-	return calls, cut, err
+	return calls, err
 }
 
-// functionCall decodes {name, arguments}. whole is false when the arguments are a JSON object that breaks off: a client
-// echoes the call of an answer that ended for length.
-func (n *node) functionCall() (call chat.ToolCall, whole bool, err error) {
-	whole = true
+// functionCall decodes {name, arguments}.
+func (n *node) functionCall() (call chat.ToolCall, err error) {
 	err = n.members(func(field string, n *node) (err error) {
 		switch field {
 		case "name":
 			call.Name, err = n.name()
 		case "arguments":
-			call.Arguments, whole, err = arguments(n)
+			call.Arguments, err = arguments(n)
 		}
 		return err
 	})
 	if err == nil && call.Name == "" {
 		err = Invalidf(n.path()+".name", "%s.name is missing", n.path())
 	}
-	return call, whole, err
+	return call, err
 }
 
-// arguments takes JSON text or an object; empty text and null mean no arguments.
-func arguments(n *node) (text string, whole bool, err error) {
+// arguments takes JSON text or an object; empty text and null mean no arguments. Text of an object that breaks off is let
+// through, for the engine to show as text: clients echo the call of an answer that ended for length.
+func arguments(n *node) (text string, err error) {
 	switch n.kind() {
 	case "an object":
-		return string(n.raw), true, nil
+		return string(n.raw), nil
 	case "a string":
 	default:
-		return "", true, n.wrong("JSON text of an object, or an object")
+		return "", n.wrong("JSON text of an object, or an object")
 	}
 	text = unquote(n.raw)
 	trimmed := bytes.TrimSpace([]byte(text))
 	if len(trimmed) == 0 || string(trimmed) == "null" {
-		return "", true, nil
+		return "", nil
 	}
 	if trimmed[0] == '{' && depth(trimmed) <= maxDepth {
-		if json.Valid(trimmed) {
-			return text, true, nil
-		}
 		var v json.RawMessage
-		if err := json.NewDecoder(bytes.NewReader(trimmed)).Decode(&v); errors.Is(err, io.ErrUnexpectedEOF) {
-			return text, false, nil
+		if json.Valid(trimmed) || errors.Is(json.NewDecoder(bytes.NewReader(trimmed)).Decode(&v), io.ErrUnexpectedEOF) {
+			return text, nil
 		}
 	}
-	return "", true, n.invalidf("must be the JSON text of an object")
-}
-
-// cutCall is what the model sees of a call that was cut off: text, so that it is not taken for one that ran.
-func cutCall(call chat.ToolCall) chat.Part {
-	return chat.Part{Type: "text", Text: call.Name + " " + call.Arguments}
+	return "", n.invalidf("must be the JSON text of an object")
 }
