@@ -41,17 +41,21 @@ type weightFile struct {
 // mapFile maps a file for reading. Symbolic links are followed: the hub's own cache is made of them.
 func mapFile(dir, name string) (*weightFile, error) {
 	path := filepath.Join(dir, name)
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() { // to open a named pipe can take for ever
+		return nil, fmt.Errorf("%s: not a regular file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() // a mapping outlives its descriptor
-	st, err := f.Stat()
+	st, err = f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", path)
 	}
 	w := &weightFile{info: FileInfo{Path: path, Size: st.Size(), ModTime: st.ModTime(), Inode: inode(st)}}
 	if st.Size() == 0 || int64(int(st.Size())) != st.Size() {

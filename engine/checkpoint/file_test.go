@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 )
 
 func TestDataSurvivesDone(t *testing.T) {
@@ -82,5 +84,38 @@ func TestOpenNamesTheFolder(t *testing.T) {
 	}
 	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "model.safetensors: 0 bytes is too short") {
 		t.Errorf("empty weights: %v", err)
+	}
+}
+
+// A named pipe in place of a file is refused at once: to open one waits for somebody to write to it.
+func TestNamedPipes(t *testing.T) {
+	for _, name := range []string{"config.json", "model.safetensors", "generation_config.json", "hf_quant_config.json", "model.safetensors.index.json"} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join(goldenDir, "tiny-a-bf16"))); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, name)
+		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Skip(err)
+		}
+		done := make(chan error, 1)
+		go func() {
+			c, err := Open(dir)
+			if err == nil {
+				c.Close()
+			}
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			if err == nil || !strings.Contains(err.Error(), "regular file") {
+				t.Errorf("%s: %v", name, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s: still waiting", name)
+		}
 	}
 }

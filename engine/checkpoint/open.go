@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -37,21 +38,27 @@ func OpenFS(fsys fs.FS, name string) (*Checkpoint, error) {
 	return c.open(root, func(name string) (*weightFile, error) { return loadFile(root, name) })
 }
 
-// readSmall reads a file beside the weights, bounded.
+// readSmall reads a file beside the weights, bounded. It looks before it opens: to open a named pipe can take for ever.
 func readSmall(root fs.FS, name string) ([]byte, error) {
+	st, err := fs.Stat(root, name)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file", name)
+	}
 	f, err := root.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
+	if st.Size() <= maxSmallFile {
+		b, err := io.ReadAll(io.LimitReader(f, maxSmallFile+1)) // the size may be a lie, as in /proc
+		if err != nil || len(b) <= maxSmallFile {
+			return b, err
+		}
 	}
-	if !st.Mode().IsRegular() || st.Size() > maxSmallFile {
-		return nil, fmt.Errorf("%s: %d bytes, the limit is %d for a regular file beside the weights", name, st.Size(), maxSmallFile)
-	}
-	return fs.ReadFile(root, name)
+	return nil, fmt.Errorf("%s: %d bytes, the limit is %d for a file beside the weights", name, max(st.Size(), maxSmallFile+1), maxSmallFile)
 }
 
 func (c *Checkpoint) open(root fs.FS, load func(string) (*weightFile, error)) (*Checkpoint, error) {
