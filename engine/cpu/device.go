@@ -22,7 +22,7 @@ type Options struct {
 	KV             string             // "f32", "bf16", "fp8"; "" or "auto": fp8 where the checkpoint has k/v scales, else bf16
 	Pages          func(page int) int // how many pages to reserve, given the bytes of one
 	States         int
-	MaxRows        int               // rows of a step; 0: defaultMaxRows
+	MaxRows        int               // rows of a step; 0: defaultMaxRows, or genericMaxRows
 	MTP            bool              // keep the MTP layer's keys and values too
 	Progress       func(bytes int64) // hears how much of the checkpoint is dealt with; may be nil
 }
@@ -63,6 +63,9 @@ func Load(ctx context.Context, ck *checkpoint.Checkpoint, o Options) (*Device, e
 	o.Threads = threadCount(o.Threads)
 	if o.MaxRows == 0 {
 		o.MaxRows = defaultMaxRows
+		if kernels.Active() == kernels.Generic {
+			o.MaxRows = genericMaxRows
+		}
 	}
 	m, err := load(ctx, ck, o.Threads, o.F32Activations, o.Progress)
 	if err != nil {
