@@ -9,5 +9,7 @@ const (
 	// held back, and rescanned when it was none. Declared names are at most 64 bytes long.
 	maxNameBytes = 256
 
-	maxSchemaSteps = 1000 // schemas visited to find the types of one parameter, so that references in a circle end
+	// Schemas, entries of their lists and parts of their references visited to find the types of one parameter, so that
+	// references in a circle end, and a thousand to one list of a hundred thousand entries take no time.
+	maxSchemaSteps = 10_000
 )

@@ -18,6 +18,7 @@ type ScannerOptions struct {
 type Scanner struct {
 	tools   []Tool
 	names   names
+	schemas map[int]parameters // of tools that have been called
 	runes   runeFilter
 	stop    *stopMatcher
 	emit    func(Event) // during Feed and Finish
@@ -338,16 +339,30 @@ func (s *Scanner) beginCall(p []byte, block bool) {
 	s.duplicates += s.call.duplicates
 	s.call = openCall{name: name, raw: s.dropHeld()}
 	s.sendContent(len(s.content))
-	for _, t := range s.tools {
-		if t.Name == name {
-			s.call.params = parseParameters(t.Schema)
-			break
-		}
-	}
+	s.call.params = s.parametersOf(name)
 	s.state, s.inBlock = betweenParameters, block
 	s.consume(n)
 	s.emit(Event{Kind: CallStart, Index: s.index, Name: name})
 	s.sendArgs(s.call.begin())
+}
+
+// parametersOf parses a tool's schema when it is called first.
+func (s *Scanner) parametersOf(name string) parameters {
+	for i, t := range s.tools {
+		if t.Name != name {
+			continue
+		}
+		p, ok := s.schemas[i]
+		if !ok {
+			p = parseParameters(t.Schema)
+			if s.schemas == nil {
+				s.schemas = map[int]parameters{}
+			}
+			s.schemas[i] = p
+		}
+		return p
+	}
+	return parameters{}
 }
 
 func (s *Scanner) sendArgs(text string) {

@@ -91,16 +91,16 @@ func (p parameters) typesOf(schema jinja.Value, steps *int) typeSet {
 		}
 	}
 	if v, ok := m.Get("type"); ok {
-		narrow(namedTypes(v))
+		narrow(namedTypes(v, steps))
 	}
 	if v, ok := m.Get("enum"); ok {
-		narrow(valueTypes(v))
+		narrow(valueTypes(v, steps))
 	}
 	if v, ok := m.Get("const"); ok {
 		narrow(typeOf(v))
 	}
 	if v, ok := m.Get("$ref"); ok {
-		if target, ok := p.resolve(v); ok {
+		if target, ok := p.resolve(v, steps); ok {
 			narrow(p.typesOf(target, steps))
 		}
 	}
@@ -112,6 +112,9 @@ func (p parameters) typesOf(schema jinja.Value, steps *int) typeSet {
 	if v, ok := m.Get("allOf"); ok {
 		if list, ok := v.(*jinja.List); ok {
 			for _, s := range list.Items {
+				if *steps < 0 {
+					break
+				}
 				narrow(p.typesOf(s, steps))
 			}
 		}
@@ -139,6 +142,9 @@ func (p parameters) unionOf(v jinja.Value, steps *int) typeSet {
 	}
 	set := typeSet(0)
 	for _, s := range list.Items {
+		if *steps < 0 {
+			break
+		}
 		if branch := p.typesOf(s, steps); branch != 0 {
 			set |= branch
 		} else {
@@ -148,13 +154,16 @@ func (p parameters) unionOf(v jinja.Value, steps *int) typeSet {
 	return set
 }
 
-func namedTypes(v jinja.Value) typeSet {
+func namedTypes(v jinja.Value, steps *int) typeSet {
 	switch v := v.(type) {
 	case string:
 		return typeNames[v]
 	case *jinja.List:
 		set := typeSet(0)
 		for _, name := range v.Items {
+			if *steps--; *steps < 0 {
+				break
+			}
 			if s, ok := name.(string); ok {
 				set |= typeNames[s]
 			}
@@ -164,13 +173,16 @@ func namedTypes(v jinja.Value) typeSet {
 	return 0
 }
 
-func valueTypes(v jinja.Value) typeSet {
+func valueTypes(v jinja.Value, steps *int) typeSet {
 	list, ok := v.(*jinja.List)
 	if !ok {
 		return 0
 	}
 	set := typeSet(0)
 	for _, e := range list.Items {
+		if *steps--; *steps < 0 {
+			break
+		}
 		set |= typeOf(e)
 	}
 	return set
@@ -195,7 +207,7 @@ func typeOf(v jinja.Value) typeSet {
 }
 
 // resolve follows a reference into the same schema, such as #/$defs/Mode.
-func (p parameters) resolve(ref jinja.Value) (jinja.Value, bool) {
+func (p parameters) resolve(ref jinja.Value, steps *int) (jinja.Value, bool) {
 	s, ok := ref.(string)
 	if !ok {
 		return nil, false
@@ -208,6 +220,9 @@ func (p parameters) resolve(ref jinja.Value) (jinja.Value, bool) {
 	for name := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		if pointer == "" {
 			break
+		}
+		if *steps--; *steps < 0 {
+			return nil, false
 		}
 		m, ok := at.(*jinja.Map)
 		if !ok {
