@@ -83,10 +83,10 @@ func (e *Engine) fail(err error) {
 	s.State, s.Err = Failed, err
 	e.status.Store(&s)
 	if !errors.Is(err, context.Canceled) {
-		e.log.Error("model failed to load", "model", e.o.Name, "error", err)
+		e.log.Error("model failed", "model", e.o.Name, "error", err)
 	}
 	for _, q := range e.queue.close() {
-		q.fail(&RequestError{Kind: NotReady, Message: "the model failed to load: " + err.Error()})
+		q.fail(&RequestError{Kind: NotReady, Message: "the model failed: " + err.Error()})
 	}
 }
 
@@ -157,7 +157,7 @@ func (e *Engine) ready() error {
 	case Ready:
 		return nil
 	case Failed:
-		return &RequestError{Kind: NotReady, Message: "the model failed to load: " + s.Err.Error()}
+		return &RequestError{Kind: NotReady, Message: "the model failed: " + s.Err.Error()}
 	default:
 		return &RequestError{Kind: NotReady, Message: fmt.Sprintf("the model is loading (%.0f %%)", 100*s.Progress)}
 	}
@@ -257,5 +257,7 @@ func (e *Engine) digest(info ModelInfo) {
 		return
 	}
 	info.Fingerprint = d.Fingerprint
-	e.status.Store(&Status{State: Ready, Progress: 1, Model: info})
+	if s := e.status.Load(); s.State == Ready { // it may have failed meanwhile
+		e.status.CompareAndSwap(s, &Status{State: Ready, Progress: 1, Model: info})
+	}
 }

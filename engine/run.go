@@ -2,6 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"hearth/engine/device"
@@ -9,6 +12,7 @@ import (
 
 // serve computes one sequence after the other until the engine is closed. It is the only goroutine that uses the device.
 func (e *Engine) serve() {
+	debug.SetPanicOnFault(true) // see guarded
 	for {
 		s := e.queue.pop()
 		if s == nil {
@@ -36,12 +40,15 @@ func (e *Engine) run(s *sequence) {
 	stop := context.AfterFunc(e.ctx, s.stream.cancel)
 	defer stop()
 	s.result.Timings.Queue = time.Since(s.queued)
-	reason, err := e.generate(s)
+	reason, err := e.guarded(s)
 	switch {
 	case err == nil:
 		s.finish(reason)
 	case e.ctx.Err() != nil:
 		s.fail(errShutdown)
+	case errors.Is(err, errWeightsGone):
+		e.fail(err)
+		s.fail(&RequestError{Kind: NotReady, Message: "the model failed: " + err.Error()})
 	case s.ctx.Err() != nil: // cancelled, or past its deadline
 		s.fail(errCancelled)
 	default:
@@ -50,6 +57,26 @@ func (e *Engine) run(s *sequence) {
 	}
 	e.log.Info("sequence done", "request", s.req.ID, "prompt_tokens", s.result.PromptTokens, "output_tokens", s.result.OutputTokens,
 		"finish", reason, "queue", s.result.Timings.Queue, "prefill", s.result.Timings.Prefill, "decode", s.result.Timings.Decode)
+}
+
+var errWeightsGone = errors.New("a weight file cannot be read any more, it was changed or its disk failed: copy the model again and restart")
+
+// guarded is generate. Embeddings are read from mapped files: a page that is gone, because the file was cut or its disk
+// failed, must not end the process. Any other panic is a bug and passes.
+func (e *Engine) guarded(s *sequence) (reason FinishReason, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case interface {
+			error
+			Addr() uintptr // only faults have one, see debug.SetPanicOnFault
+		}:
+			err = fmt.Errorf("%w (%v)", errWeightsGone, p)
+		default:
+			panic(p)
+		}
+	}()
+	return e.generate(s)
 }
 
 // generate prefills all of the prompt but its last token, which is the first round's root, and then takes a token a round.
