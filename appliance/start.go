@@ -156,7 +156,7 @@ func statusLine(st engine.Status) string {
 	case engine.Ready:
 		return "serving " + st.Model.Name
 	case engine.Failed:
-		return fmt.Sprintf("%s failed to load: %v", st.Model.Name, st.Err)
+		return fmt.Sprintf("%s failed: %v", st.Model.Name, st.Err)
 	case engine.Loading:
 		return fmt.Sprintf("loading %s: %s, %.0f %%", st.Model.Name, st.Stage, st.Progress*100)
 	}
