@@ -21,8 +21,7 @@ import (
 type Options struct {
 	Name           string // under which the model is served
 	Dir            string // checkpoint folder, or
-	FS             fs.FS  // a checkpoint in memory
-	Checkpoint     *checkpoint.Checkpoint
+	FS             fs.FS  // a file system whose root is one, such as one in the binary
 	Threads        int    // 0: one a core
 	KV             string // "auto", "f32", "bf16", "fp8"
 	F32Activations bool
@@ -212,10 +211,7 @@ func (e *Engine) load() error {
 }
 
 func (e *Engine) open() (*checkpoint.Checkpoint, error) {
-	switch {
-	case e.o.Checkpoint != nil:
-		return e.o.Checkpoint, nil
-	case e.o.FS != nil:
+	if e.o.FS != nil {
 		return checkpoint.OpenFS(e.o.FS, ".")
 	}
 	return checkpoint.Open(e.o.Dir)

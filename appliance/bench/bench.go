@@ -20,15 +20,14 @@ import (
 
 // Options of a measurement.
 type Options struct {
-	Shape      string // a synthetic checkpoint's shape, or
-	Dir        string // a checkpoint folder
-	Threads    int
-	KV         string
-	F32        bool // activations stay float32
-	Tokens     int  // decoded, or prefilled, per repetition
-	Context    int  // positions before the first measured token
-	Repeat     int  // repetitions; the best and the median count
-	Checkpoint *checkpoint.Checkpoint
+	Shape   string // a synthetic checkpoint's shape, or
+	Dir     string // a checkpoint folder
+	Threads int
+	KV      string
+	F32     bool // activations stay float32
+	Tokens  int  // decoded, or prefilled, per repetition
+	Context int  // positions before the first measured token
+	Repeat  int  // repetitions; the best and the median count
 }
 
 const (
@@ -45,12 +44,11 @@ type rig struct {
 }
 
 func open(ctx context.Context, o *Options, positions int) (*rig, error) {
-	ck, err := o.Checkpoint, error(nil)
-	switch {
-	case ck != nil:
-	case o.Dir != "":
+	var ck *checkpoint.Checkpoint
+	var err error
+	if o.Dir != "" {
 		ck, err = checkpoint.Open(o.Dir)
-	default:
+	} else {
 		ck, err = checkpoint.Synthetic(o.Shape, 1)
 	}
 	if err != nil {

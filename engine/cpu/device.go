@@ -92,31 +92,28 @@ func Load(ctx context.Context, ck *checkpoint.Checkpoint, o Options) (*Device, e
 // inverseRoot is n^(-1/2) in float32, of the float64 value rounded once.
 func inverseRoot(n int) float32 { return float32(1 / math.Sqrt(float64(n))) }
 
+// kvFormat reads Options.KV.
 func kvFormat(name string, ck *checkpoint.Checkpoint) (kernels.KVFormat, error) {
-	switch name {
-	case "f32":
-		return kernels.KVF32, nil
-	case "bf16":
-		return kernels.KVBF16, nil
-	case "fp8":
-		return kernels.KVFP8, nil
-	case "", "auto":
-		for i, full := range ck.Config.FullAttention {
-			if _, _, ok := ck.KVScales(i); full && ok {
-				return kernels.KVFP8, nil
-			}
+	if name != "" && name != "auto" {
+		format, err := kernels.ParseKVFormat(name)
+		if err != nil {
+			err = fmt.Errorf("%w, or auto", err)
 		}
-		return kernels.KVBF16, nil
+		return format, err
 	}
-	return 0, fmt.Errorf("unknown KV format %q: want auto, f32, bf16 or fp8", name)
+	for i, full := range ck.Config.FullAttention {
+		if _, _, ok := ck.KVScales(i); full && ok {
+			return kernels.KVFP8, nil
+		}
+	}
+	return kernels.KVBF16, nil
 }
 
 // Geometry implements device.Device.
 func (d *Device) Geometry() device.Geometry {
 	return device.Geometry{
 		PageBytes: d.lay.pageBytes, StateBytes: 4 * d.lay.stateFloats, Pages: d.mem.pageCount, States: d.mem.stateCount,
-		MaxRows: d.maxRows, VocabSize: d.m.cfg.VocabSize, WeightBytes: d.weightBytes(), KV: d.lay.kv.Format,
-		Threads: d.pool.threads,
+		MaxRows: d.maxRows, KV: d.lay.kv.Format, Threads: d.pool.threads,
 	}
 }
 

@@ -20,15 +20,13 @@ type StateID int32
 
 // Geometry describes a loaded model's memory.
 type Geometry struct {
-	PageBytes   int // bytes of one page
-	StateBytes  int // bytes of one state
-	Pages       int // ids 0..Pages-1 are valid
-	States      int // ids 0..States-1 are valid
-	MaxRows     int // rows one Prefill call may carry, all sequences together
-	VocabSize   int // logits per row
-	WeightBytes int64
-	KV          kernels.KVFormat
-	Threads     int
+	PageBytes  int              // bytes of one page
+	StateBytes int              // bytes of one state
+	Pages      int              // ids 0..Pages-1 are valid
+	States     int              // ids 0..States-1 are valid
+	MaxRows    int              // rows one Prefill call may carry, all sequences together
+	KV         kernels.KVFormat // of the keys and values in pages
+	Threads    int              // that compute
 }
 
 // Prefill asks for tokens of one sequence to be computed into its pages and state.
@@ -54,7 +52,7 @@ type RoundPlan struct {
 // RoundResult is what a round chose.
 type RoundResult struct {
 	Token  int32     // follows Root
-	Logits []float32 // [VocabSize], borrowed until the next call
+	Logits []float32 // one a row of the vocabulary, borrowed until the next call
 }
 
 // Device is a loaded model with memory for pages and states. One goroutine uses it at a time.
