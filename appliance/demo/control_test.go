@@ -79,11 +79,15 @@ func controls(t *testing.T, tok *tokenizer.Tokenizer, template *chat.Template, t
 	}
 	tools := []chat.Tool{{Name: "f", Raw: []byte(`{"type": "function", "t` + inner() + `": 1, "function": {"name": ` + quoted() + `, "type": ` + quoted() +
 		`, "description": ` + quoted() + `, "parameters": {"properties": {` + quoted() + `: {"enum": [` + quoted() + `]}}}}}`)}}
-	in, err := chat.Normalize(messages, tools, []byte(`{"note": `+quoted()+`, "more": [`+quoted()+`, {`+quoted()+`: `+quoted()+`}]}`), tok)
+	c, err := chat.Normalize(messages, tools, tok)
 	if err != nil {
 		t.Fatal(err)
 	}
-	prompt, err := template.Render(in)
+	vars, err := chat.Variables([]byte(`{"note": `+quoted()+`, "more": [`+quoted()+`, {`+quoted()+`: `+quoted()+`}]}`), tok)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt, err := template.Render(chat.Input{Messages: c.Messages, Tools: c.Tools, AddGenerationPrompt: true, Kwargs: vars})
 	if err != nil {
 		t.Fatal(err)
 	}
