@@ -43,7 +43,7 @@ func checksum(t *testing.T) string {
 		t.Fatal(err)
 	}
 	defer ck.Close()
-	dev, err := cpu.Load(context.Background(), ck, cpu.Options{Threads: 2, States: 1, Pages: func(int) int { return 4 }})
+	dev, err := cpu.Load(context.Background(), ck, cpu.Options{Threads: 2, States: 1, MaxRows: 128, Pages: func(int) int { return 4 }})
 	if err != nil {
 		t.Fatal(err)
 	}
