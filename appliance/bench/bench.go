@@ -5,6 +5,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -43,7 +44,8 @@ type rig struct {
 	vocab int
 }
 
-func open(ctx context.Context, o *Options, positions int) (*rig, error) {
+// open loads the model with room for start positions and then, so many times, a number of tokens.
+func open(ctx context.Context, o *Options, start, tokens, times int) (*rig, error) {
 	var ck *checkpoint.Checkpoint
 	var err error
 	if o.Dir != "" {
@@ -54,12 +56,16 @@ func open(ctx context.Context, o *Options, positions int) (*rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := (positions + kernels.PagePositions - 1) / kernels.PagePositions
+	if most := ck.Config.MaxPositions; start < 0 || start > most || tokens > most || times > most || start+tokens*times > most {
+		return nil, errors.Join(fmt.Errorf("%d tokens, %d times after %d positions: the model has %d; change --tokens, --repeat or --context",
+			tokens, times, start, most), ck.Close())
+	}
+	n := (start + tokens*times + kernels.PagePositions - 1) / kernels.PagePositions
 	dev, err := cpu.Load(ctx, ck, cpu.Options{
 		Threads: o.Threads, KV: o.KV, F32Activations: o.F32, States: 1, Pages: func(int) int { return n },
 	})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, ck.Close())
 	}
 	r := &rig{dev: dev, ck: ck, vocab: ck.Config.VocabSize}
 	for i := range n {

@@ -32,7 +32,7 @@ func Decode(ctx context.Context, o Options, out io.Writer) (DecodeResult, error)
 		repeat = defaultRepeat
 	}
 	start := max(o.Context, 32)
-	r, err := open(ctx, &o, start+tokens*(repeat+1))
+	r, err := open(ctx, &o, start, tokens, repeat+1)
 	if err != nil {
 		return DecodeResult{}, err
 	}

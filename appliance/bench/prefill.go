@@ -34,7 +34,7 @@ func Prefill(ctx context.Context, o Options, out io.Writer) (PrefillResult, erro
 	if repeat <= 0 {
 		repeat = defaultRepeat
 	}
-	r, err := open(ctx, &o, o.Context+tokens)
+	r, err := open(ctx, &o, o.Context, tokens, 1)
 	if err != nil {
 		return PrefillResult{}, err
 	}
