@@ -134,7 +134,45 @@ func (e *compareExpr) eval(r *run, f *frame) (Value, error) {
 	return true, nil
 }
 
+// payComparison spends what it takes to compare two values: a loop may do it to long ones over and over.
+func (r *run) payComparison(a, b Value) error {
+	switch x := a.(type) {
+	case string:
+		if y, ok := b.(string); ok {
+			return r.spend(min(len(x), len(y)))
+		}
+	case *List, *Map:
+		nodes := 0
+		countNodes(a, 0, &nodes)
+		return r.spend(nodes * bytesPerStep)
+	}
+	return nil
+}
+
+// countNodes adds the values in v, as far as a comparison would walk.
+func countNodes(v Value, depth int, n *int) {
+	if *n++; depth > maxValueDepth || *n > maxValueNodes {
+		return
+	}
+	var inside []Value
+	switch v := v.(type) {
+	case *List:
+		inside = v.Items
+	case *Map:
+		inside = v.vals
+	}
+	for _, e := range inside {
+		if *n > maxValueNodes {
+			return
+		}
+		countNodes(e, depth+1, n)
+	}
+}
+
 func (r *run) compare(op string, a, b Value) (bool, error) {
+	if err := r.payComparison(a, b); err != nil {
+		return false, err
+	}
 	switch op {
 	case "==":
 		return equal(a, b), nil

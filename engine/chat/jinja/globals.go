@@ -3,6 +3,7 @@ package jinja
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // function is a global function.
@@ -84,6 +85,9 @@ func rangeFunction(r *run, a args) (Value, error) {
 			return nil, fmt.Errorf("OverflowError: range too big, the limit is %d", maxRange)
 		}
 		l.Items = append(l.Items, i)
+		if step > 0 && i > math.MaxInt64-step || step < 0 && i < math.MinInt64-step {
+			break
+		}
 	}
 	return l, r.spend(len(l.Items) * bytesPerStep)
 }
