@@ -22,7 +22,7 @@ type benchCmd struct {
 
 // benchFlags are common to the measurements.
 type benchFlags struct {
-	Shape   string `help:"Shape of random weights: ${shapes}." default:"qwen3.5-0.8b" placeholder:"NAME" env:"-"`
+	Shape   string `help:"Shape of random weights: ${shapes}. Default: ${default}." default:"qwen3.5-0.8b" placeholder:"NAME" env:"-"`
 	Model   string `help:"Measure a checkpoint folder instead." type:"existingdir" placeholder:"DIR" env:"-"`
 	Write   string `help:"Save the shape as a checkpoint folder and measure nothing." placeholder:"DIR" env:"-"`
 	Threads int    `help:"Threads to compute with; 0 is one a core." default:"0"`

@@ -15,7 +15,7 @@ import (
 type chatCmd struct {
 	Prompt  []string `arg:"" optional:"" help:"First message; --once makes it the only one."`
 	URL     string   `name:"url" help:"The server." default:"http://127.0.0.1:8080"`
-	Model   string   `help:"Model name to ask for." env:"-"`
+	Model   string   `help:"Model name to ask for. Default: the served model." env:"-"`
 	Key     string   `help:"API key, for a server that wants one."`
 	System  string   `help:"System message." env:"-"`
 	Tools   string   `help:"File with a JSON list of tools; results of calls are asked of you." type:"existingfile" env:"-"`

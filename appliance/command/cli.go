@@ -19,7 +19,7 @@ type cli struct {
 	Serve    serveCmd    `cmd:"" help:"Serve a model over HTTP."`
 	Chat     chatCmd     `cmd:"" help:"Talk to a running server in the terminal."`
 	Models   modelsCmd   `cmd:"" help:"The models in the data folder."`
-	Tokenize tokenizeCmd `cmd:"" help:"Show the tokens of a text, asked of a running server."`
+	Tokenize tokenizeCmd `cmd:"" help:"Print the token ids of a text, asked of a running server."`
 	Bench    benchCmd    `cmd:"" help:"Measure speed, beside a yardstick of the same machine."`
 	Doctor   doctorCmd   `cmd:"" help:"Check this machine and say what to do."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`

@@ -18,9 +18,9 @@ import (
 )
 
 type modelsCmd struct {
-	List   modelsListCmd   `cmd:"" help:"List them."`
-	Show   modelsShowCmd   `cmd:"" help:"Show one: configuration, formats, files."`
-	Verify modelsVerifyCmd `cmd:"" help:"Read all of one and check tensors, files, tokenizer, template and digests."`
+	List   modelsListCmd   `cmd:"" help:"List the models in the data folder."`
+	Show   modelsShowCmd   `cmd:"" help:"Show a model: configuration, formats, files."`
+	Verify modelsVerifyCmd `cmd:"" help:"Read all of a model and check tensors, files, tokenizer, template and digests."`
 }
 
 type modelsListCmd struct{}
@@ -53,7 +53,7 @@ func (modelsListCmd) Run(g config.Global) error {
 }
 
 type modelsShowCmd struct {
-	Model string `arg:"" help:"Name in the library, or a folder."`
+	Model string `arg:"" help:"A name under models/ in the data folder, hearth-demo, or a folder."`
 }
 
 func (c modelsShowCmd) Run(g config.Global) error {
@@ -84,7 +84,7 @@ func (c modelsShowCmd) Run(g config.Global) error {
 }
 
 type modelsVerifyCmd struct {
-	Model string `arg:"" help:"Name in the library, or a folder."`
+	Model string `arg:"" help:"A name under models/ in the data folder, hearth-demo, or a folder."`
 }
 
 func (c modelsVerifyCmd) Run(g config.Global) error {

@@ -15,7 +15,7 @@ import (
 type tokenizeCmd struct {
 	Text    string `arg:"" help:"The text; - reads it from the input."`
 	URL     string `name:"url" help:"The server." default:"http://127.0.0.1:8080"`
-	Special bool   `help:"Strings of added tokens become their ids." env:"-"`
+	Special bool   `help:"Strings of added tokens, such as <|im_end|>, become their one id." env:"-"`
 }
 
 func (c tokenizeCmd) Run() error {
@@ -33,7 +33,7 @@ func (c tokenizeCmd) Run() error {
 	client := http.Client{Timeout: time.Minute}
 	res, err := client.Post(strings.TrimSuffix(c.URL, "/")+"/tokenize", "application/json", bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("no server answers at %s: %w; start one with hearth serve", c.URL, err)
+		return fmt.Errorf("no server answers at %s: %w; start one with hearth serve, or name another with --url", c.URL, err)
 	}
 	defer res.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(res.Body, 256<<20))

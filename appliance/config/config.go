@@ -27,7 +27,7 @@ type Global struct {
 
 // Serve are the settings of the server. Each is a flag, a variable and a key of the file.
 type Serve struct {
-	Listen      string   `help:"Address and port to listen on. An address other than this machine's own must be given explicitly." default:"127.0.0.1:8080" placeholder:"ADDR:PORT"`
+	Listen      string   `help:"Address and port to listen on. Default: ${default}, which only this machine reaches." default:"127.0.0.1:8080" placeholder:"ADDR:PORT"`
 	Model       string   `help:"Model to serve: a name under models/ in the data folder, or a folder. Default: the built-in demo model." placeholder:"NAME|DIR"`
 	Alias       []string `help:"More names under which clients may ask for the model." placeholder:"NAME"`
 	AnyModel    bool     `help:"Let any model name in a request mean the served model."`
