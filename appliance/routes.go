@@ -67,7 +67,7 @@ func otherMethod(allow string) fiber.Handler {
 // notFound refuses an unknown path, with a hint where the client's base URL lacks or doubles /v1.
 func (s *Server) notFound(c *fiber.Ctx) error {
 	path := strings.TrimSuffix(c.Path(), "/")
-	message := "there is nothing at this path; the API is under /v1, a page for people at /"
+	message := "nothing is served at this path; under /v1 there are chat/completions and models, at / a page for people"
 	for strings.HasPrefix(path, "/v1/v1/") {
 		path = path[len("/v1"):]
 	}

@@ -110,7 +110,7 @@ func Listen(address string) (net.Listener, error) {
 	case err == nil:
 		return ln, nil
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, &StartError{Code: ExitPort, Message: fmt.Sprintf("%s is in use by another program; stop it, or choose another port with --listen", address)}
+		return nil, &StartError{Code: ExitPort, Message: fmt.Sprintf("%s is in use; stop it, or choose another port with --listen", address)}
 	case errors.Is(err, syscall.EACCES):
 		return nil, &StartError{Code: ExitPort, Message: fmt.Sprintf("no permission to listen on %s; choose a port above 1023 with --listen", address)}
 	}
