@@ -24,7 +24,8 @@ test: ## all tests
 	go test ./...
 
 race: ## the concurrent parts under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race ./appliance/... ./console/... ./engine/... ./persist/...
+	CGO_ENABLED=1 go test -race ./appliance ./appliance/command ./appliance/e2e ./console ./engine ./engine/tokenizer ./persist
+	CGO_ENABLED=1 go test -race -run 'Pool|Threads|Meet|Cancel' ./engine/cpu
 
 bench: build ## decode and prefill beside their yardsticks, in one run
 	@for shape in qwen3.5-0.8b qwen3.5-0.8b-w4a16; do \

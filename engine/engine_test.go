@@ -39,7 +39,8 @@ func ask(question string, max int) *Request {
 	seed, temperature := uint64(7), float32(1)
 	return &Request{
 		Messages:  []chat.Message{{Role: "user", Parts: []chat.Part{{Type: "text", Text: question}}}},
-		MaxTokens: max, Sampling: Sampling{Seed: &seed, Temperature: &temperature},
+		MaxTokens: max, // and not less: the end tokens are banned
+		Sampling: Sampling{Seed: &seed, Temperature: &temperature, LogitBias: map[int]float32{487: -100, 489: -100}},
 	}
 }
 
@@ -211,7 +212,7 @@ func TestSamplingParametersMatter(t *testing.T) {
 		"presence":    func(s *Sampling) { s.PresencePenalty = f(2) },
 		"frequency":   func(s *Sampling) { s.FrequencyPenalty = f(2) },
 		"repetition":  func(s *Sampling) { s.RepetitionPenalty = f(1.8) },
-		"logit_bias":  func(s *Sampling) { s.LogitBias = map[int]float32{65: 100} },
+		"logit_bias":  func(s *Sampling) { s.LogitBias[65] = 100 },
 	} {
 		r := ask("q", 60)
 		change(&r.Sampling)
