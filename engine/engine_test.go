@@ -40,7 +40,7 @@ func ask(question string, max int) *Request {
 	return &Request{
 		Messages:  []chat.Message{{Role: "user", Parts: []chat.Part{{Type: "text", Text: question}}}},
 		MaxTokens: max, // and not less: the end tokens are banned
-		Sampling: Sampling{Seed: &seed, Temperature: &temperature, LogitBias: map[int]float32{487: -100, 489: -100}},
+		Sampling:  Sampling{Seed: &seed, Temperature: &temperature, LogitBias: map[int]float32{487: -100, 489: -100}},
 	}
 }
 
