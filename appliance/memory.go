@@ -2,6 +2,7 @@ package appliance
 
 import (
 	"os"
+	"path"
 	"strconv"
 	"strings"
 )
@@ -24,17 +25,34 @@ func leastBytes(a, b int64) int64 {
 	return min(a, b)
 }
 
+// groupLimitBytes is the memory limit of this process's control group or of one above it, 0 if there is none.
 func groupLimitBytes() int64 {
-	for _, name := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+	limit := int64(0)
+	for _, name := range groupLimitFiles() {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			continue
 		}
 		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 {
-			return n
+			limit = leastBytes(limit, n)
 		}
 	}
-	return 0
+	return limit
+}
+
+// groupLimitFiles are where limits may stand: for each group from ours to the root (cgroups(7)), and version 1's root.
+func groupLimitFiles() []string {
+	const root = "/sys/fs/cgroup"
+	files := []string{root + "/memory/memory.limit_in_bytes"}
+	text, _ := os.ReadFile("/proc/self/cgroup") // absent: only the roots
+	for line := range strings.Lines(string(text)) {
+		if group, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			for group = path.Clean("/" + group); group != "/"; group = path.Dir(group) {
+				files = append(files, path.Join(root, group, "memory.max"))
+			}
+		}
+	}
+	return append(files, root+"/memory.max")
 }
 
 func meminfoBytes(key string) int64 {

@@ -348,3 +348,14 @@ func TestRowsWithoutToken(t *testing.T) {
 		t.Errorf("a bias to a row without a token changed %q to %q", words(want), words(got))
 	}
 }
+
+// TestPanicEndsOneReply: a bug in reading output fails that request, and the next is served.
+func TestPanicEndsOneReply(t *testing.T) {
+	s := &sequence{stream: newStream(1, func() {}), counts: nil}
+	if _, err := s.accept(1); err == nil || !strings.Contains(err.Error(), "reading the output") {
+		t.Errorf("accept without a scanner: %v", err)
+	}
+	if err := s.finish(FinishStop); err == nil {
+		t.Error("finish without a scanner succeeded")
+	}
+}

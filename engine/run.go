@@ -41,9 +41,11 @@ func (e *Engine) run(s *sequence) {
 	defer stop()
 	s.result.Timings.Queue = time.Since(s.queued)
 	reason, err := e.guarded(s)
+	if err == nil {
+		err = s.finish(reason)
+	}
 	switch {
 	case err == nil:
-		s.finish(reason)
 	case e.ctx.Err() != nil:
 		s.fail(errShutdown)
 	case errors.Is(err, errWeightsGone):
@@ -109,8 +111,8 @@ func (e *Engine) generate(s *sequence) (FinishReason, error) {
 		if e.eos[root] {
 			return FinishStop, nil
 		}
-		if s.accept(root) {
-			return FinishStop, nil
+		if stopped, err := s.accept(root); stopped || err != nil {
+			return FinishStop, err
 		}
 		if s.result.OutputTokens >= s.maxTokens {
 			return FinishLength, nil
