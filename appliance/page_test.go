@@ -213,7 +213,7 @@ func TestPageInBrowser(t *testing.T) {
 	run(chromedp.Click("#settings summary"), chromedp.Click("#example-tool"), shot("settings"), chromedp.Click("#settings summary"),
 		chromedp.SendKeys("#input", "List the files."+kb.Enter),
 		until(`document.querySelector(".call b")?.textContent == "bash" && document.querySelector(".call pre").textContent.includes('"command": "ls -la"')`))
-	if req := e.request(); len(req.Tools) != 1 || req.Tools[0].Name != "bash" {
+	if req := e.request(); len(req.Tools) != 1 || req.Tools[0].Name != "get_weather" {
 		t.Errorf("tools %+v", req.Tools)
 	}
 	e.set(text("Two files: ", "`main.go` and `go.mod`."))

@@ -97,9 +97,13 @@ let awaiting = 0; // tool results that are still to be given
 const exampleTool = [{
   type: "function",
   function: {
-    name: "bash",
-    description: "Run a command in the shell and return its output.",
-    parameters: { type: "object", properties: { command: { type: "string", description: "The command." } }, required: ["command"] },
+    name: "get_weather",
+    description: "Get the weather of a city",
+    parameters: {
+      type: "object",
+      properties: { city: { type: "string", description: "The city" } },
+      required: ["city"],
+    },
   },
 }];
 
