@@ -184,10 +184,11 @@ func logSumExp(x []float32) float32 {
 // tolerance on logits, hidden states and states against the oracle; see the golden data's README.
 const tolerance = 1e-3
 
-// flipTolerance bounds what one flipped activation code moves; at most one value in maxFlipped may be so far off.
+// flipTolerance bounds what one flipped activation code moves in the short prompts; at most one value in maxFlipped may be so
+// far off. It is needed once: a log-sum-exp of tiny-b-fp8's p3 is off by 1.3e-3, the logits of its other positions are not.
 const (
-	flipTolerance = 5e-3
-	maxFlipped    = 1000
+	flipTolerance = 2e-3
+	maxFlipped    = 5000
 )
 
 // TestGolden compares every tensor of every checkpoint and mode with the oracle.
@@ -258,7 +259,8 @@ func goldenMode(t *testing.T, g *golden, mode string) *counter {
 	if c.flipped*maxFlipped > c.allowed {
 		t.Errorf("%d of %d values are off by a flipped code: too many", c.flipped, c.allowed)
 	}
-	t.Logf("compared %d values; %d excluded where the oracle's implementations differ", c.compared, c.excluded)
+	t.Logf("compared %d of %d values, %d moved by a flipped code, %d prompts parted; %d excluded where the oracle's implementations differ",
+		c.compared, c.allowed, c.flipped, c.parted, c.excluded)
 	return c
 }
 
