@@ -141,7 +141,7 @@ func (x *exchange) interrupted() error {
 }
 
 func (s *Server) logEnd(x *exchange, r engine.Result, err error) {
-	attrs := []any{"id", x.id, "duration", time.Since(x.begin).Round(time.Millisecond),
+	attrs := []any{"request", x.id, "duration", time.Since(x.begin).Round(time.Millisecond),
 		"prompt_tokens", x.stream.PromptTokens(), "cached_tokens", r.CachedTokens, "output_tokens", r.OutputTokens}
 	switch {
 	case err == nil:

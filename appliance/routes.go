@@ -98,7 +98,7 @@ func (s *Server) identify(c *fiber.Ctx) error {
 			return err
 		}
 	}
-	s.log.Debug("request", "id", id, "method", c.Method(), "path", c.Path(), "status", c.Response().StatusCode(),
+	s.log.Debug("handled", "request", id, "method", c.Method(), "path", c.Path(), "status", c.Response().StatusCode(),
 		"duration", time.Since(begin))
 	return nil
 }
@@ -120,7 +120,7 @@ func ensureRequestID(c *fiber.Ctx) string {
 func (s *Server) recoverPanic(c *fiber.Ctx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("a handler panicked", "id", requestID(c), "panic", p, "stack", string(debug.Stack()))
+			s.log.Error("a handler panicked", "request", requestID(c), "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
@@ -138,9 +138,13 @@ func (s *Server) failed(c *fiber.Ctx, err error) error {
 		conn.linger()
 	}
 	if refusal.Status >= http.StatusInternalServerError && refusal.Type == openai.TypeServer {
-		s.log.Error("a request failed", "id", id, "path", c.Path(), "error", err)
+		s.log.Error("a request failed", "request", id, "path", c.Path(), "error", err)
 	} else {
-		s.log.Info("refused", "id", id, "path", c.Path(), "status", refusal.Status, "code", refusal.Code, "param", refusal.Param)
+		attrs := []any{"request", id, "path", c.Path(), "status", refusal.Status, "reason", refusal.Message}
+		if refusal.Param != "" {
+			attrs = append(attrs, "param", refusal.Param)
+		}
+		s.log.Info("refused", attrs...)
 	}
 	if refusal.RetryAfter > 0 {
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(refusal.RetryAfter.Seconds())))

@@ -35,7 +35,7 @@ func (s *Server) sendStream(c *fiber.Ctx, x *exchange) {
 // caught is deferred by the goroutines of a stream: a panic would end the process. It ends the exchange instead.
 func (s *Server) caught(x *exchange) {
 	if p := recover(); p != nil {
-		s.log.Error("a stream panicked", "id", x.id, "panic", p, "stack", string(debug.Stack()))
+		s.log.Error("a stream panicked", "request", x.id, "panic", p, "stack", string(debug.Stack()))
 		x.cancel(fmt.Errorf("panic: %v", p))
 	}
 }
@@ -116,7 +116,7 @@ func (s *Server) pump(send func([]byte) bool, chunks *openai.Chunks, backlog *ba
 
 // slowReader cancels the exchange and drops its connection: the writer may be stuck in it.
 func (s *Server) slowReader(x *exchange) {
-	s.log.Warn("cancelling a stream whose client reads too slowly", "id", x.id, "buffer_bytes", s.opt.StreamBuffer)
+	s.log.Warn("cancelling a stream whose client reads too slowly", "request", x.id, "buffer_bytes", s.opt.StreamBuffer)
 	x.cancel(errSlowReader)
 	if conn, ok := x.conn.(*clientConn); ok {
 		conn.abort()
