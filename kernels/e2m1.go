@@ -40,7 +40,7 @@ func quantizeE2M1Block(dst *E2M1Block, x []float32, gs float32) {
 		dst.Scale = float32(math.NaN())
 		return
 	}
-	sf := roundE4M3Scale(min(gs*(math.Float32frombits(most)/maxE2M1), maxE4M3))
+	sf := roundE4M3Magnitude(min(gs*(math.Float32frombits(most)/maxE2M1), maxE4M3))
 	if sf == 0 {
 		return
 	}

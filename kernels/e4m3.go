@@ -15,8 +15,11 @@ func E4M3ToF32(code byte) float32 {
 	return math.Float32frombits(sign | (e+120)<<23 | m<<20)
 }
 
-// roundE4M3Scale is the E4M3 value nearest to a in [0, 448], ties to even. See roundE4M3Reference for how.
-func roundE4M3Scale(a float32) float32 {
+// roundE4M3Magnitude is the E4M3 value nearest to a in [0, 448], ties to even; NaN stays NaN.
+//
+// Adding and subtracting 2²⁰ times the power of two below a leaves 4 significant bits, rounded to nearest even; below 2⁻⁶,
+// where E4M3 is subnormal, the step stays 2⁻⁹.
+func roundE4M3Magnitude(a float32) float32 {
 	const exponent = 0x7F800000
 	power := math.Float32frombits(math.Float32bits(a) & exponent)
 	magic := max(power, 0x1p-6) * 0x1p20

@@ -22,23 +22,13 @@ func absMaxReference(x []float32) float32 {
 }
 
 // roundE4M3Reference writes the E4M3 values nearest to clamp(x/scale, ±448), ties to even, as float32.
-//
-// Adding and subtracting 2²⁰ times the power of two below |v| leaves 4 significant bits, rounded to nearest even; below 2⁻⁶,
-// where E4M3 is subnormal, the step stays 2⁻⁹.
 func roundE4M3Reference(dst, x []float32, scale float32) {
-	const exponent = 0x7F800000
 	for i, v := range x {
 		bits := math.Float32bits(v / scale)
 		a := math.Float32frombits(bits &^ (1 << 31))
 		if a > maxE4M3 {
 			a = maxE4M3
 		}
-		power := math.Float32frombits(math.Float32bits(a) & exponent)
-		if power < 0x1p-6 {
-			power = 0x1p-6
-		}
-		magic := power * 0x1p20
-		r := float32(a+magic) - magic
-		dst[i] = math.Float32frombits(math.Float32bits(r) | bits&(1<<31))
+		dst[i] = math.Float32frombits(math.Float32bits(roundE4M3Magnitude(a)) | bits&(1<<31))
 	}
 }

@@ -303,7 +303,7 @@ func TestGoldenTables(t *testing.T) {
 			t.Errorf("E4M3 of %v is %v, want %v", v, got[0], want)
 		}
 		if v >= 0 {
-			if s := roundE4M3Scale(min(v, maxE4M3)); s != got[0] {
+			if s := roundE4M3Magnitude(min(v, maxE4M3)); s != got[0] {
 				t.Errorf("E4M3 scale of %v is %v, want %v", v, s, got[0])
 			}
 		}
@@ -323,7 +323,8 @@ func TestGoldenTables(t *testing.T) {
 // TestGoldenNVFP4Product holds both kinds of product to float64 sums.
 func TestGoldenNVFP4Product(t *testing.T) {
 	vals, _ := vecGoldenTensors(t)
-	codes, scales := goldenBytes(t, "gemm/weight"), goldenBytes(t, "gemm/weight_scale")
+	tensors := goldenTensors(t)
+	codes, scales := tensors["gemm/weight"].bytes, tensors["gemm/weight_scale"].bytes
 	const rows, cols, n = 48, 64, 5
 	eachLevel(t, func(t *testing.T) {
 		for name, key := range map[string]InputKey{"gemm/y_w4a16": {Kind: InputFixed24}, "gemm/y_w4a4": {InputE2M1, vals["gemm/input_scale"][0]}} {
@@ -356,7 +357,8 @@ func TestGoldenNVFP4Product(t *testing.T) {
 }
 
 func checkGoldenCodes(t *testing.T, blocks []E2M1Block) {
-	codes, scales := goldenBytes(t, "gemm/x_codes"), goldenBytes(t, "gemm/x_scales")
+	tensors := goldenTensors(t)
+	codes, scales := tensors["gemm/x_codes"].bytes, tensors["gemm/x_scales"].bytes
 	for b, blk := range blocks {
 		if want := E4M3ToF32(scales[b]) * blockScaleUp; blk.Scale != want {
 			t.Errorf("block %d: scale %v, want %v", b, blk.Scale, want)
@@ -372,22 +374,6 @@ func checkGoldenCodes(t *testing.T, blocks []E2M1Block) {
 			}
 		}
 	}
-}
-
-func goldenBytes(t *testing.T, name string) []byte {
-	t.Helper()
-	b, err := os.ReadFile("testdata/ops.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := int(b[0]) | int(b[1])<<8 | int(b[2])<<16
-	var h map[string]struct {
-		Offsets [2]int `json:"data_offsets"`
-	}
-	if err := json.Unmarshal(b[8:8+n], &h); err != nil {
-		t.Fatal(err)
-	}
-	return b[8+n+h[name].Offsets[0] : 8+n+h[name].Offsets[1]]
 }
 
 // TestNVFP4Refuses names what cannot be packed.
