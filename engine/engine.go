@@ -85,7 +85,7 @@ func (e *Engine) fail(err error) {
 		e.log.Error("model failed", "model", e.o.Name, "error", err)
 	}
 	for _, q := range e.queue.close() {
-		q.fail(&RequestError{Kind: NotReady, Message: "the model failed: " + err.Error()})
+		q.fail(failedModel(err))
 	}
 }
 
@@ -156,7 +156,7 @@ func (e *Engine) ready() error {
 	case Ready:
 		return nil
 	case Failed:
-		return &RequestError{Kind: NotReady, Message: "the model failed: " + s.Err.Error()}
+		return failedModel(s.Err)
 	default:
 		return &RequestError{Kind: NotReady, Message: fmt.Sprintf("the model is loading (%.0f %%)", 100*s.Progress)}
 	}

@@ -61,7 +61,7 @@ func (e *Engine) enqueue(ctx context.Context, s *sequence) (*Stream, error) {
 	if n, ok := e.queue.push(s); !ok {
 		cancel()
 		if e.ctx.Err() != nil {
-			return nil, &RequestError{Kind: NotReady, Message: "the server is shutting down"}
+			return nil, errShutdown
 		}
 		return nil, &RequestError{Kind: QueueFull, Message: fmt.Sprintf("%d requests are waiting already, the limit: try again later", n)}
 	}
@@ -139,7 +139,7 @@ func (e *Engine) params(req *Request) (sampling.Params, error) {
 		rand.Read(b[:])                                 // never fails (crypto/rand)
 		p.Seed = binary.LittleEndian.Uint64(b[:]) >> 11 // fits a JSON number
 	}
-	return p, checkSampling(r, e.tok.Size())
+	return p, checkSampling(r, p.LogitBias, p.Vocab)
 }
 
 func pick[T any](request, model *T, neutral T) T {
@@ -153,7 +153,7 @@ func pick[T any](request, model *T, neutral T) T {
 }
 
 // checkSampling holds the request's own values to the ranges of the OpenAI API and its common extensions.
-func checkSampling(s Sampling, vocab int) error {
+func checkSampling(s Sampling, bias []sampling.Bias, vocab int) error {
 	for _, f := range []struct {
 		name        string
 		value       *float32
@@ -175,10 +175,10 @@ func checkSampling(s Sampling, vocab int) error {
 	if v := s.TopK; v != nil && *v < 0 {
 		return invalidf("top_k", "top_k is %d: want 0 (off) or more", *v)
 	}
-	if len(s.LogitBias) > MaxLogitBias {
-		return invalidf("logit_bias", "logit_bias has %d entries: at most %d", len(s.LogitBias), MaxLogitBias)
+	if len(bias) > MaxLogitBias {
+		return invalidf("logit_bias", "logit_bias has %d entries: at most %d", len(bias), MaxLogitBias)
 	}
-	for _, b := range sampling.SortBias(s.LogitBias) {
+	for _, b := range bias {
 		if b.Token < 0 || b.Token >= vocab || !(b.Value >= -100 && b.Value <= 100) {
 			return invalidf("logit_bias", "logit_bias of token %d is %v: want tokens 0 to %d and values from -100 to 100", b.Token, b.Value, vocab-1)
 		}

@@ -34,6 +34,11 @@ func (e *Engine) serve() {
 
 var errShutdown = &RequestError{Kind: NotReady, Message: "the server is shutting down"}
 
+// failedModel refuses a request because of what became of the model.
+func failedModel(why error) error {
+	return &RequestError{Kind: NotReady, Message: "the model failed: " + why.Error()}
+}
+
 // run computes one sequence from its prompt to its end.
 func (e *Engine) run(s *sequence) {
 	defer s.stream.cancel()
@@ -50,7 +55,7 @@ func (e *Engine) run(s *sequence) {
 		s.fail(errShutdown)
 	case errors.Is(err, errWeightsGone):
 		e.fail(err)
-		s.fail(&RequestError{Kind: NotReady, Message: "the model failed: " + err.Error()})
+		s.fail(failedModel(err))
 	case s.ctx.Err() != nil: // cancelled, or past its deadline
 		s.fail(errCancelled)
 	default:

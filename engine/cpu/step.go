@@ -20,7 +20,6 @@ const tile = 32
 
 // params of the job that runs now; jobs are functions made once, so that a step allocates nothing.
 type params struct {
-	rows    int
 	fan     *fan
 	x       []float32
 	ys      [maxFan][]float32
@@ -54,7 +53,7 @@ func (d *Device) block(ctx context.Context, l *layer, rows int, spans []span) er
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	d.normRows(w.x, w.h, l.inputNorm, rows)
+	d.normRows(l.inputNorm, rows)
 	if l.gdn != nil {
 		d.mixGDN(l, rows, spans)
 	} else {
@@ -63,10 +62,9 @@ func (d *Device) block(ctx context.Context, l *layer, rows int, spans []span) er
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	d.normRows(w.x, w.h, l.postNorm, rows)
+	d.normRows(l.postNorm, rows)
 	inter := d.m.cfg.IntermediateSize
 	d.mul(&l.gateUp, w.x, rows, [maxFan][]float32{w.gate, w.up}, [maxFan]int{inter, inter})
-	d.p.rows = rows
 	d.pool.do(rows, rowGrain(rows, d.pool.threads), d.siluJob)
 	d.residual(&l.down, w.gate, rows)
 	return nil
@@ -83,16 +81,16 @@ func (d *Device) addTask(_, lo, hi int) {
 	kernels.Add(d.w.h[lo*h:hi*h], d.w.x[lo*h:hi*h])
 }
 
-// normRows is y = RMSNorm(x) for each row of H.
-func (d *Device) normRows(y, x, weight []float32, rows int) {
-	d.p.rows, d.p.x, d.p.ys[0], d.p.weight = rows, x, y, weight
+// normRows puts RMSNorm of each row of the residual stream into w.x.
+func (d *Device) normRows(weight []float32, rows int) {
+	d.p.weight = weight
 	d.pool.do(rows, rowGrain(rows, d.pool.threads), d.normJob)
 }
 
 func (d *Device) normTask(_, lo, hi int) {
 	h := d.m.cfg.HiddenSize
 	for r := lo; r < hi; r++ {
-		kernels.RMSNorm(d.p.ys[0][r*h:(r+1)*h], d.p.x[r*h:(r+1)*h], d.p.weight, d.m.cfg.RMSNormEps)
+		kernels.RMSNorm(d.w.x[r*h:(r+1)*h], d.w.h[r*h:(r+1)*h], d.p.weight, d.m.cfg.RMSNormEps)
 	}
 }
 
@@ -107,7 +105,7 @@ func (d *Device) mul(f *fan, x []float32, rows int, ys [maxFan][]float32, stride
 	for i, key := range f.keys {
 		d.w.inputs[i].Resize(key, rows, f.cols)
 	}
-	d.p.fan, d.p.x, d.p.rows, d.p.ys, d.p.strides = f, x[:rows*f.cols], rows, ys, strides
+	d.p.fan, d.p.x, d.p.ys, d.p.strides = f, x[:rows*f.cols], ys, strides
 	d.pool.do(rows, rowGrain(rows, d.pool.threads), d.prepareJob)
 	grain := panelGrain(f.panels, d.pool.threads)
 	if rows*f.size < inlineBytes {
